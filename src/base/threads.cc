@@ -1,0 +1,137 @@
+#include "base/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace headway {
+namespace {
+
+// Kernels follow each other within microseconds, so a waiting thread looks this often before it sleeps.
+constexpr int kSpins = 20000;
+
+std::vector<int> processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> found;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+      if (CPU_ISSET(i, &set)) found.push_back(i);
+  }
+  if (found.empty()) found.push_back(0);
+  return found;
+}
+
+void pin_to(pthread_t thread, int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(thread, sizeof set, &set);  // a refusal costs speed, not correctness
+}
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+int ThreadPool::available() { return static_cast<int>(processors().size()); }
+
+ThreadPool::ThreadPool(int threads, bool pin) {
+  HEADWAY_CHECK(threads >= 1);
+  const std::vector<int> cpus = processors();
+  pin = pin && threads <= static_cast<int>(cpus.size());
+  for (int i = 1; i < threads; ++i) {
+    workers_.emplace_back([this, i] { work_on(i); });
+    if (pin) pin_to(workers_.back().native_handle(), cpus[static_cast<std::size_t>(i)]);
+  }
+  if (pin && threads > 1) pin_to(pthread_self(), cpus[0]);
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+    ++generation_;
+  }
+  wake_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::work_on(int thread) {
+  std::uint64_t seen = 0;
+  while (true) {
+    int spins = 0;
+    while (generation_.load(std::memory_order_acquire) == seen && spins < kSpins) {
+      pause();
+      ++spins;
+    }
+    if (generation_.load(std::memory_order_acquire) == seen) {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return generation_.load() != seen; });
+    }
+    seen = generation_.load(std::memory_order_acquire);
+    if (stop_) return;
+    try {
+      (*work_)(thread);
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+    pending_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void ThreadPool::run(const std::function<void(int)>& work) {
+  work_ = &work;
+  pending_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+  if (!workers_.empty()) {
+    {
+      std::lock_guard lock(mutex_);
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+  }
+  std::exception_ptr own;
+  try {
+    work(0);
+  } catch (...) {
+    own = std::current_exception();
+  }
+  int spins = 0;
+  while (pending_.load(std::memory_order_acquire) > 0) {
+    if (++spins < kSpins) {
+      pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  std::exception_ptr error = own ? own : error_;
+  error_ = nullptr;
+  if (error) std::rethrow_exception(error);
+}
+
+void ThreadPool::for_range(std::int64_t count,
+                           const std::function<void(std::int64_t, std::int64_t, int)>& work,
+                           std::int64_t grain) {
+  if (count <= 0) return;
+  const std::int64_t blocks = (count + grain - 1) / grain;
+  const std::int64_t parts = std::min<std::int64_t>(size(), blocks);
+  if (parts == 1) {
+    work(0, count, 0);
+    return;
+  }
+  run([&](int thread) {
+    if (thread >= parts) return;
+    const std::int64_t begin = blocks * thread / parts * grain;
+    const std::int64_t end = std::min(count, blocks * (thread + 1) / parts * grain);
+    if (begin < end) work(begin, end, thread);
+  });
+}
+
+}  // namespace headway

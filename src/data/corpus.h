@@ -1,0 +1,43 @@
+// A corpus: documents of text in three splits, in shards on disk, with one content hash (docs/formats.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway::data {
+
+// Where documents go by the hash of their text: what is trained on, what may be looked at, what is scored.
+enum class Split { train, public_val, official };
+std::string_view name_of(Split split);
+
+struct SplitSize {
+  std::int64_t documents = 0;
+  std::int64_t bytes = 0;   // of text
+  std::int64_t groups = 0;  // row groups; 1,024 consecutive documents where the source had none
+};
+
+// An opened corpus. Text is decompressed a group at a time.
+class Corpus {
+ public:
+  // Throws InputError when `folder` holds no complete corpus, or a damaged one (a shard's checksum is verified when
+  // the shard is first read).
+  explicit Corpus(const std::filesystem::path& folder);
+  ~Corpus();
+
+  const std::filesystem::path& folder() const;
+  // 32 hexadecimal digits over the texts of all splits, their order and their groups.
+  const std::string& hash() const;
+  SplitSize size(Split split) const;
+  // The documents of row group `group` of a split, in order.
+  std::vector<std::string> group(Split split, std::int64_t group) const;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace headway::data

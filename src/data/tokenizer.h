@@ -1,0 +1,46 @@
+// Byte-level BPE tokenizer with nanochat's split pattern, in the tiktoken text format.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway::data {
+
+class Tokenizer {
+ public:
+  // `ranks`: the mergeable tokens' bytes by rank (the first ids). `specials`: names of the ids after them, the first
+  // being BOS. `pattern`: a PCRE2 split pattern; empty means nanochat's.
+  Tokenizer(std::vector<std::string> ranks, std::vector<std::string> specials, std::string pattern = "");
+  // Reads NAME.tiktoken and, beside it, NAME.special.json (docs/formats.md). Throws InputError naming the line.
+  static Tokenizer load(const std::filesystem::path& path);
+  void save(const std::filesystem::path& path) const;
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // Mergeable plus special ids.
+  int vocab_size() const;
+  int bos() const;
+  const std::vector<std::string>& specials() const;
+  // Appends the ids of `text` (special names in it are ordinary text). Text that isn't UTF-8 throws InputError with
+  // the byte position. Thread-safe.
+  void encode(std::string_view text, std::vector<std::int32_t>& ids) const;
+  // The bytes of the ids; special ids give their names.
+  std::string decode(std::span<const std::int32_t> ids) const;
+  // Bytes of text per id: the raw length of a mergeable token, 0 for specials. Summed over the ids of a text they give
+  // its exact length.
+  const std::vector<std::int32_t>& byte_counts() const;
+  // Identity over ranks, specials and pattern.
+  const std::string& hash() const;
+
+ private:
+  struct Data;
+  std::unique_ptr<Data> data_;
+};
+
+}  // namespace headway::data
