@@ -63,6 +63,13 @@ Kernels reference_kernels() {
   return kernels;
 }
 
+std::vector<std::string> reference_names() {
+  register_references();
+  std::vector<std::string> names;
+  for (const auto& [op, functions] : registered()) names.push_back(op);
+  return names;
+}
+
 template Kernels reference_kernels<float>();
 template Kernels reference_kernels<double>();
 

@@ -114,6 +114,8 @@ struct Reference {
 // Plain loops for every operator, T = float or double: what fast kernels are tested against.
 template <class T>
 Kernels reference_kernels();
+// The operators that have a reference, in alphabetical order.
+std::vector<std::string> reference_names();
 // Vectorised, threaded float32 kernels and regions; the float reference where an operator has none.
 Kernels fast_kernels();
 
