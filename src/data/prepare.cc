@@ -1,0 +1,189 @@
+#include "data/prepare.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/progress.h"
+#include "data/corpus_writer.h"
+#include "data/documents.h"
+
+namespace headway::data {
+namespace {
+
+constexpr std::size_t kFewDocuments = 2000;
+constexpr std::size_t kGroupDocuments = 1024;
+constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
+// Two hashes of the same text: which split it goes to must say nothing about which texts are alike.
+constexpr std::uint64_t kSplitSeed = 0x48575350;
+constexpr std::uint64_t kIdentitySeed = 0x48574944;
+
+// A set of 64-bit hashes with open addressing: 16 bytes a document, where millions of documents are normal.
+class HashSet {
+ public:
+  // False when the hash was already there.
+  bool insert(std::uint64_t hash) {
+    if (hash == 0) hash = 1;  // 0 marks a free slot
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    if (!place(hash)) return false;
+    ++count_;
+    return true;
+  }
+
+ private:
+  bool place(std::uint64_t hash) {
+    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i] == hash) return false;
+      if (slots_[i] == 0) {
+        slots_[i] = hash;
+        return true;
+      }
+    }
+  }
+  void grow() {
+    std::vector<std::uint64_t> old(std::max<std::size_t>(1024, slots_.size() * 2));
+    old.swap(slots_);
+    for (const std::uint64_t hash : old) {
+      if (hash != 0) place(hash);
+    }
+  }
+
+  std::vector<std::uint64_t> slots_;
+  std::size_t count_ = 0;
+};
+
+std::uint64_t identity(const std::string& text) { return hash64(text, kIdentitySeed); }
+
+// Which split a document goes to.
+class SplitRule {
+ public:
+  // Reads ahead, but not further than it takes to know that there are many documents.
+  explicit SplitRule(const std::vector<TextSource>& sources) {
+    HashSet seen;
+    std::vector<std::uint64_t> hashes;
+    DocumentBatch batch;
+    for (const TextSource& source : sources) {
+      for (const auto& path : source.files) {
+        const auto reader = read_documents(path);
+        while (reader->next(batch)) {
+          for (const std::string& text : batch.documents) {
+            if (seen.insert(identity(text))) hashes.push_back(hash64(text, kSplitSeed));
+          }
+          if (hashes.size() >= kFewDocuments) return;
+        }
+      }
+    }
+    if (hashes.empty()) return;
+    std::sort(hashes.begin(), hashes.end());
+    few_ = true;
+    const std::size_t each = std::max<std::size_t>(1, hashes.size() / 100);
+    if (hashes.size() == 1) return;
+    if (hashes.size() == 2) {
+      public_val_.insert(hashes[0]);
+      return;
+    }
+    official_.insert(hashes.begin(), hashes.begin() + static_cast<std::ptrdiff_t>(each));
+    public_val_.insert(hashes.begin() + static_cast<std::ptrdiff_t>(each),
+                       hashes.begin() + static_cast<std::ptrdiff_t>(2 * each));
+  }
+
+  Split operator()(const std::string& text) const {
+    const std::uint64_t hash = hash64(text, kSplitSeed);
+    if (few_) {
+      return official_.contains(hash)     ? Split::official
+             : public_val_.contains(hash) ? Split::public_val
+                                          : Split::train;
+    }
+    const auto percent = static_cast<int>((static_cast<unsigned __int128>(hash) * 100) >> 64);
+    return percent == 0 ? Split::official : percent == 1 ? Split::public_val : Split::train;
+  }
+
+ private:
+  bool few_ = false;
+  std::unordered_set<std::uint64_t> official_, public_val_;
+};
+
+// Documents of a split waiting for their group to be complete.
+struct OpenGroup {
+  std::vector<std::string> documents;
+  std::size_t bytes = 0;
+};
+
+std::int64_t total_bytes(const std::vector<TextSource>& sources) {
+  std::int64_t total = 0;
+  for (const TextSource& source : sources) {
+    for (const auto& path : source.files) {
+      std::error_code error;  // a file that vanished is reported when it is read
+      const auto size = std::filesystem::file_size(path, error);
+      if (!error) total += static_cast<std::int64_t>(size);
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std::filesystem::path& out,
+                              FileSystem& files, bool progress) {
+  const SplitRule split_of(sources);
+  CorpusWriter writer(out, files);
+  PreparedCorpus result;
+  HashSet seen;
+  OpenGroup open[3];
+  const auto end_group = [&](Split split) {
+    OpenGroup& group = open[static_cast<int>(split)];
+    if (!group.documents.empty()) writer.add_group(split, group.documents);
+    group = OpenGroup();
+  };
+
+  Progress line("reading", total_bytes(sources), progress);
+  std::int64_t bytes_before = 0;
+  std::int64_t text_bytes = 0;
+  DocumentBatch batch;
+  for (const TextSource& source : sources) {
+    CorpusSource& account = result.sources.emplace_back();
+    account = {source.name, source.package, source.licence, 0, 0};
+    for (const auto& path : source.files) {
+      const auto reader = read_documents(path);
+      while (reader->next(batch)) {
+        if (batch.row_group) {
+          for (const Split split : kSplits) end_group(split);
+        }
+        for (std::string& text : batch.documents) {
+          if (!seen.insert(identity(text))) {
+            ++result.duplicates;
+            continue;
+          }
+          const Split split = split_of(text);
+          OpenGroup& group = open[static_cast<int>(split)];
+          ++account.documents;
+          account.bytes += static_cast<std::int64_t>(text.size());
+          group.bytes += text.size();
+          group.documents.push_back(std::move(text));
+          if (!batch.row_group && (group.documents.size() == kGroupDocuments || group.bytes >= kGroupBytes)) {
+            end_group(split);
+          }
+        }
+        if (batch.row_group) {
+          for (const Split split : kSplits) end_group(split);
+        }
+        line.update(bytes_before + reader->consumed(),
+                    grouped((text_bytes + account.bytes) / 1'000'000) + " MB of text");
+      }
+      bytes_before += reader->consumed();
+    }
+    text_bytes += account.bytes;
+  }
+  for (const Split split : kSplits) end_group(split);
+  if (text_bytes == 0) {
+    throw InputError("headway data prepare", "there is no text in what was given, so no corpus was made");
+  }
+  result.hash = writer.finish(result.sources);
+  for (const Split split : kSplits) result.sizes[static_cast<int>(split)] = writer.size(split);
+  line.finish(grouped(text_bytes) + " bytes of text");
+  return result;
+}
+
+}  // namespace headway::data
