@@ -1,0 +1,10 @@
+// The families of fast kernels; fast_kernels() adds them all.
+#pragma once
+
+#include "host/kernel.h"
+
+namespace headway::host {
+
+void add_linear_kernels(Kernels& kernels);
+
+}  // namespace headway::host

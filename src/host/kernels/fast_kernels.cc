@@ -1,0 +1,12 @@
+#include "host/kernel.h"
+#include "host/kernels/families.h"
+
+namespace headway::host {
+
+Kernels fast_kernels() {
+  Kernels kernels = reference_kernels<float>();
+  add_linear_kernels(kernels);
+  return kernels;
+}
+
+}  // namespace headway::host

@@ -1,0 +1,80 @@
+// The vector registers of this processor, in the compiler's own vector types: one source for AVX-512, AVX2,
+// SSE and NEON. Arithmetic on F32 is written with the usual operators; what they lack is here.
+//
+// For the files of this folder, which are compiled for the processor at hand; the namespace keeps them apart
+// from any other inclusion, whose vectors may be shorter.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace headway::host {
+
+#if defined(__AVX512F__)
+inline namespace vectors_of_64_bytes {
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+inline namespace vectors_of_32_bytes {
+inline constexpr int kVectorBytes = 32;
+#else
+inline namespace vectors_of_16_bytes {
+inline constexpr int kVectorBytes = 16;
+#endif
+inline constexpr int kLanes = kVectorBytes / 4;
+
+using F32 = float __attribute__((vector_size(kVectorBytes)));
+using I32 = std::int32_t __attribute__((vector_size(kVectorBytes)));
+using UnalignedF32 = float __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+using UnalignedI32 = std::int32_t __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+
+inline F32 load(const float* from) { return *reinterpret_cast<const UnalignedF32*>(from); }
+inline void store(float* to, F32 value) { *reinterpret_cast<UnalignedF32*>(to) = value; }
+
+// The first `count` lanes from memory, the others `fill`.
+inline F32 load_first(const float* from, std::int64_t count, float fill = 0) {
+  alignas(kVectorBytes) float lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i) lanes[i] = i < count ? from[i] : fill;
+  return load(lanes);
+}
+inline void store_first(float* to, F32 value, std::int64_t count) {
+  alignas(kVectorBytes) float lanes[kLanes];
+  store(lanes, value);
+  std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+inline F32 splat(float value) { return value - F32{}; }  // x - 0 folds to x, x + 0 would not: -0
+// a where the mask (of a comparison) is true, else b.
+inline F32 select(I32 mask, F32 a, F32 b) { return mask ? a : b; }
+inline F32 maximum(F32 a, F32 b) { return a > b ? a : b; }
+inline F32 minimum(F32 a, F32 b) { return a < b ? a : b; }
+inline I32 bits(F32 value) { return reinterpret_cast<I32>(value); }
+inline F32 from_bits(I32 value) { return reinterpret_cast<F32>(value); }
+inline F32 absolute(F32 value) { return from_bits(bits(value) & 0x7fffffff); }
+
+// Horizontal sums and maxima, by halves: a fixed order.
+inline float sum(F32 value) {
+  alignas(kVectorBytes) float lanes[kLanes];
+  store(lanes, value);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  return lanes[0];
+}
+inline float largest(F32 value) {
+  alignas(kVectorBytes) float lanes[kLanes];
+  store(lanes, value);
+  for (int half = kLanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  return lanes[0];
+}
+
+// To bfloat16 and back, to nearest even; NaN stays NaN.
+inline F32 round_to_bf16(F32 value) {
+  const I32 raw = bits(value);
+  const I32 rounded = (raw + 0x7fff + ((raw >> 16) & 1)) & ~0xffff;
+  const I32 nan = (raw & 0x7fffffff) > 0x7f800000;
+  return from_bits(nan ? (raw | 0x00400000) & ~0xffff : rounded);
+}
+
+}  // inline namespace
+}  // namespace headway::host
