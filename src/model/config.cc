@@ -1,7 +1,6 @@
 #include "model/config.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,24 +23,15 @@ double not_negative(TomlTable& table, const std::string& key, double fallback) {
   return value;
 }
 
-// "none", "all", "alternating" (every other layer, the last included) or layers such as "0,8".
-std::vector<bool> value_layers(TomlTable& table, std::int64_t depth) {
-  const std::string text = table.text("value_embeddings", "none");
-  std::vector<bool> layers(static_cast<std::size_t>(depth), text == "all");
-  if (text == "none" || text == "all") return layers;
-  if (text == "alternating") {
-    for (std::int64_t i = 0; i < depth; ++i) layers[static_cast<std::size_t>(i)] = i % 2 == (depth - 1) % 2;
-    return layers;
-  }
+// Layers of "0,8"; nullopt when the text isn't a list of layers below `depth`.
+std::optional<std::vector<std::int64_t>> layer_list(const std::string& text, std::int64_t depth) {
+  std::vector<std::int64_t> layers;
   std::istringstream in(text);
   for (std::string part; std::getline(in, part, ',');) {
     char* end = nullptr;
     const long layer = std::strtol(part.c_str(), &end, 10);
-    if (end == part.c_str() || *end != 0 || layer < 0 || layer >= depth) {
-      table.refuse("value_embeddings", fmt::format("is '{}'", text),
-                   fmt::format("It takes none, all, alternating, or layers below {} such as \"0,{}\"", depth, depth - 1));
-    }
-    layers[static_cast<std::size_t>(layer)] = true;
+    if (end == part.c_str() || *end != 0 || layer < 0 || layer >= depth) return std::nullopt;
+    layers.push_back(layer);
   }
   return layers;
 }
@@ -52,6 +42,14 @@ std::int64_t Config::window(std::int64_t layer) const {
   if (layer == depth - 1) return sequence;
   const char c = windows[static_cast<std::size_t>(layer) % windows.size()];
   return c == 'S' ? sequence / 2 : sequence;
+}
+
+bool Config::value_embedding(std::int64_t layer) const {
+  if (value_embeddings == "none") return false;
+  if (value_embeddings == "all") return true;
+  if (value_embeddings == "alternating") return layer % 2 == (depth - 1) % 2;
+  const auto layers = layer_list(value_embeddings, depth);
+  return layers && std::find(layers->begin(), layers->end(), layer) != layers->end();
 }
 
 std::int64_t Config::mlp_width() const { return std::llround(mlp_ratio * static_cast<double>(width)); }
@@ -96,7 +94,13 @@ Config read_config(TomlTable table) {
   if (c.windows.empty() || c.windows.find_first_not_of("SL") != std::string::npos) {
     table.refuse("windows", fmt::format("is '{}'", c.windows), "It takes letters S (half the sequence) and L (all of it)");
   }
-  c.value_embeddings = value_layers(table, c.depth);
+  c.value_embeddings = table.text("value_embeddings", c.value_embeddings);
+  if (c.value_embeddings != "none" && c.value_embeddings != "all" && c.value_embeddings != "alternating" &&
+      !layer_list(c.value_embeddings, c.depth)) {
+    table.refuse("value_embeddings", fmt::format("is '{}'", c.value_embeddings),
+                 fmt::format("It takes none, all, alternating, or layers below {} such as \"0,{}\"", c.depth,
+                             c.depth - 1));
+  }
   c.value_gate_channels = positive(table, "value_gate_channels", c.value_gate_channels);
   if (c.value_gate_channels > c.width) {
     table.refuse("value_gate_channels", fmt::format("is {}, more than the width {}", c.value_gate_channels, c.width));
@@ -115,9 +119,6 @@ Config read_config(TomlTable table) {
 }
 
 std::string to_toml(const Config& c) {
-  std::vector<std::int64_t> layers;
-  for (std::int64_t i = 0; i < c.depth; ++i)
-    if (c.value_embeddings[static_cast<std::size_t>(i)]) layers.push_back(i);
   std::string text = fmt::format(
       "[model]\narchitecture = \"{}\"\nattention = \"{}\"\ndepth = {}\nwidth = {}\nheads = {}\nkv_heads = {}\n"
       "head_dim = {}\nvocab = {}\nsequence = {}\nmlp_ratio = {}\nactivation = \"{}\"\ngated_mlp = {}\n"
@@ -126,7 +127,7 @@ std::string to_toml(const Config& c) {
       "embedding_std = {}\nhead_std = {}\nfc_init = {}\n",
       c.architecture, c.attention, c.depth, c.width, c.heads, c.kv_heads, c.head_dim, c.vocab, c.sequence,
       c.mlp_ratio, graph::name_of(c.activation), c.gated_mlp, c.rotary_base, c.norm_eps, c.qk_gain, c.softcap,
-      c.windows, layers.empty() ? "none" : fmt::format("{}", fmt::join(layers, ",")), c.value_gate_channels,
+      c.windows, c.value_embeddings, c.value_gate_channels,
       c.convolution, c.residual_lambdas, c.residual_init, c.x0_init, c.embedding_std, c.head_std, c.fc_init);
   if (!c.options.empty()) {
     text += "[model.options]\n";

@@ -26,7 +26,7 @@ struct Config {
   double qk_gain = 1;                   // multiplies the attention scores
   double softcap = 15;                  // 0: none
   std::string windows = "L";            // per layer, repeating: L full context, S half; the last layer is always full
-  std::vector<bool> value_embeddings;   // per layer
+  std::string value_embeddings = "none";  // none, all, alternating (the last included), or layers such as "0,8"
   std::int64_t value_gate_channels = 32;
   bool convolution = false;             // 2-tap causal depthwise, parallel to attention
   bool residual_lambdas = true;         // per block a x + b x0
@@ -37,6 +37,8 @@ struct Config {
 
   std::int64_t window(std::int64_t layer) const;  // tokens a query looks back, the sequence for full
   std::int64_t mlp_width() const;
+  // Has the block a value embedding?
+  bool value_embedding(std::int64_t layer) const;
   // A number of [model.options], or `fallback`.
   double option(const std::string& name, double fallback) const;
 };

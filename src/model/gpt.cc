@@ -43,7 +43,7 @@ Projections project(Builder& b, Value n) {
     return graph::linear(g, n, b.block_parameter("attn." + name, {out, c.width}, "matrix", Init::uniform(bound(c))));
   };
   Value q = projection("q", q_width), k = projection("k", kv_width), v = projection("v", kv_width);
-  if (c.value_embeddings[static_cast<std::size_t>(b.layer)]) {
+  if (c.value_embedding(b.layer)) {
     const Value gate = graph::linear(
         g, graph::slice_columns(g, n, 0, c.value_gate_channels),
         b.block_parameter("attn.gate", {c.kv_heads, c.value_gate_channels}, "matrix", Init::constant(0)));
