@@ -2,14 +2,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/files.h"
 #include "base/progress.h"
+#include "data/fetch.h"
+#include "data/http.h"
 #include "data/prepare.h"
 #include "data/sources.h"
 
@@ -52,6 +56,32 @@ void prepare(const PrepareArguments& arguments) {
   std::fflush(stdout);
 }
 
+struct FetchArguments {
+  data::FetchOptions options;
+  std::string out = "data/climbmix";
+  bool json = false;
+};
+
+void fetch(FetchArguments arguments) {
+  arguments.options.out = arguments.out;
+  const auto http = data::curl_http();
+  const auto fetched = data::fetch_climbmix(arguments.options, *http, FileSystem::real(), [](double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  });
+  fmt::print("{} shards, {} bytes in {}; {} bytes downloaded, {} shards were there\n", fetched.files.size(),
+             grouped(fetched.bytes), arguments.out, grouped(fetched.downloaded), fetched.kept);
+  fmt::print("Next: headway data prepare {}\n", arguments.out);
+  if (arguments.json) {
+    const nlohmann::json summary = {{"out", arguments.out},
+                                    {"shards", fetched.files.size()},
+                                    {"bytes", fetched.bytes},
+                                    {"downloaded", fetched.downloaded},
+                                    {"kept", fetched.kept}};
+    fmt::print("{}\n", summary.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 void add_data_command(CLI::App& app) {
@@ -68,6 +98,21 @@ void add_data_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "The last line is one JSON object");
   command->callback([arguments] { prepare(*arguments); });
+
+  auto fetching = std::make_shared<FetchArguments>();
+  CLI::App* fetch_command = data->add_subcommand("fetch", "Download shards of a public dataset");
+  fetch_command->require_subcommand(1);
+  CLI::App* climbmix = fetch_command->add_subcommand(
+      "climbmix",
+      "ClimbMix (karpathy/climbmix-400b-shuffle); an interrupted download goes on where it stopped");
+  climbmix
+      ->add_option("--shards", fetching->options.shards, "How many, from shard_00000 on; about 100 MB each")
+      ->required();
+  climbmix->add_option("--out", fetching->out, "Folder of the shards")->capture_default_str();
+  climbmix->add_option("--base-url", fetching->options.base_url, "Where the shards are")
+      ->capture_default_str();
+  climbmix->add_flag("--json", fetching->json, "The last line is one JSON object");
+  climbmix->callback([fetching] { fetch(*fetching); });
 }
 
 }  // namespace headway::cli

@@ -3,7 +3,6 @@
 #include <libxml/HTMLparser.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <memory>
 
@@ -13,64 +12,37 @@
 namespace headway::data {
 namespace {
 
-constexpr auto kDroppedElements = std::to_array<std::string_view>(
-    {"script",   "style", "head",  "nav",      "header", "footer", "pre",    "table",  "form",
-     "noscript", "svg",   "math",  "object",   "button", "select", "iframe", "input",  "textarea",
-     "canvas",   "audio", "video", "template", "label",  "title",  "aside",  "dialog", "map"});
+constexpr std::string_view kDroppedElements =
+    " script style head nav header footer pre table form noscript svg math object button select iframe "
+    "input textarea canvas audio video template label title aside dialog map ";
 
-constexpr auto kDroppedRoles =
-    std::to_array<std::string_view>({"navigation", "search", "contentinfo", "banner"});
+constexpr std::string_view kDroppedRoles = " navigation search contentinfo banner ";
 
 // Class names of Sphinx, DocBook, mdBook and rustdoc pages.
-constexpr auto kDroppedClasses = std::to_array<std::string_view>({"headerlink",
-                                                                  "navheader",
-                                                                  "navfooter",
-                                                                  "docnav",
-                                                                  "toc",
-                                                                  "sphinxsidebar",
-                                                                  "related",
-                                                                  "contents",
-                                                                  "highlight",
-                                                                  "literal-block",
-                                                                  "programlisting",
-                                                                  "screen",
-                                                                  "synopsis",
-                                                                  "refsynopsisdiv",
-                                                                  "indexterm",
-                                                                  "sidebar",
-                                                                  "menu-bar",
-                                                                  "nav-wrapper",
-                                                                  "nav-wide-wrapper",
-                                                                  "breadcrumb",
-                                                                  "breadcrumbs",
-                                                                  "sig",
-                                                                  "seealso",
-                                                                  "versionmodified",
-                                                                  "footnote-reference",
-                                                                  "playground",
-                                                                  "example-wrap",
-                                                                  "buttons",
-                                                                  "list-of-tables",
-                                                                  "list-of-figures",
-                                                                  "list-of-examples",
-                                                                  "admonition-todo",
-                                                                  "classref",
-                                                                  "footnotes",
-                                                                  "math",
-                                                                  "book-navigation",
-                                                                  "page-links"});
+constexpr std::string_view kDroppedClasses =
+    " headerlink navheader navfooter docnav toc sphinxsidebar related contents highlight literal-block "
+    "programlisting screen synopsis refsynopsisdiv indexterm sidebar menu-bar nav-wrapper "
+    "nav-wide-wrapper breadcrumb breadcrumbs sig seealso footnote-reference playground "
+    "example-wrap buttons list-of-tables list-of-figures list-of-examples admonition-todo classref "
+    "footnotes book-navigation page-links rubric tooltip ";
 
-constexpr auto kDroppedIds =
-    std::to_array<std::string_view>({"banner", "title", "sidebar", "searchbox", "menu-bar"});
+constexpr std::string_view kDroppedIds = " banner title sidebar searchbox menu-bar ";
 
-constexpr auto kBlocks = std::to_array<std::string_view>(
-    {"p",          "div", "section", "article", "main",    "blockquote", "ul",     "ol",    "dl",
-     "li",         "dt",  "dd",      "h1",      "h2",      "h3",         "h4",     "h5",    "h6",
-     "figcaption", "hr",  "body",    "details", "summary", "address",    "center", "figure"});
+// DocBook's headings of remarks: they open a paragraph, not a section.
+constexpr std::string_view kAdmonitions = " Note Tip Warning Caution Important ";
 
-template <typename Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+constexpr std::string_view kBlocks =
+    " p div section article main blockquote ul ol dl li dt dd h1 h2 h3 h4 h5 h6 figcaption hr body "
+    "details summary address center figure ";
+
+// Whether `name` is one of the words of `names`, each of which has a space on both sides.
+bool contains(std::string_view names, std::string_view name) {
+  if (name.empty()) return false;
+  for (std::size_t at = names.find(name); at != std::string_view::npos; at = names.find(name, at + 1)) {
+    if (at > 0 && names[at - 1] == ' ' && at + name.size() < names.size() && names[at + name.size()] == ' ')
+      return true;
+  }
+  return false;
 }
 
 std::string_view name_of(const xmlNode* node) { return reinterpret_cast<const char*>(node->name); }
@@ -92,7 +64,9 @@ bool is_dropped(const xmlNode* node) {
   const std::string classes = attribute(node, "class");
   for (std::size_t begin = 0; begin < classes.size();) {
     const std::size_t end = std::min(classes.find(' ', begin), classes.size());
-    if (contains(kDroppedClasses, std::string_view(classes).substr(begin, end - begin))) return true;
+    const std::string_view word = std::string_view(classes).substr(begin, end - begin);
+    if (contains(kDroppedClasses, word)) return true;
+    if (word == "py" && name_of(node) == "dl") return true;  // Sphinx: a Python signature and what it does
     begin = end + 1;
   }
   return false;
@@ -134,9 +108,11 @@ class BlockCollector {
     const int outer_level = level_;
     if (name.size() == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6') level_ = name[1] - '0';
     if (name == "li") item_begins_ = true;
+    in_term_ = name == "dt";
     children(node);
     flush();
     level_ = outer_level;
+    in_term_ = false;
     if (name == "li") item_begins_ = false;
   }
 
@@ -186,11 +162,13 @@ class BlockCollector {
     while (!tidy.empty() && (tidy.back() == ' ' || tidy.back() == '\n')) tidy.pop_back();
     text_.clear();
     if (tidy.empty()) return;
-    if (level_ > 0) {
+    if (level_ > 0 && !contains(kAdmonitions, tidy)) {
       blocks.push_back({HtmlBlock::Kind::heading, level_, std::move(tidy)});
     } else {
       // Only the first block of an item is the item; further ones in it read as paragraphs.
-      const auto kind = item_begins_ ? HtmlBlock::Kind::item : HtmlBlock::Kind::paragraph;
+      const auto kind = item_begins_ ? HtmlBlock::Kind::item
+                        : in_term_   ? HtmlBlock::Kind::term
+                                     : HtmlBlock::Kind::paragraph;
       item_begins_ = false;
       blocks.push_back({kind, 0, std::move(tidy)});
     }
@@ -199,26 +177,32 @@ class BlockCollector {
   std::string text_;
   int level_ = 0;             // of the heading we are in, 0 outside
   bool item_begins_ = false;  // in a list item of which nothing was collected yet
+  bool in_term_ = false;
 };
 
-constexpr std::size_t kFull = 16 * 1024;     // ends before the next heading
-constexpr std::size_t kLargest = 64 * 1024;  // ends before the next block
+constexpr std::size_t kFull = 8 * 1024;      // ends before the next heading
+constexpr std::size_t kLargest = 32 * 1024;  // ends before the next block
 constexpr std::size_t kSmallest = 400;
 constexpr std::size_t kParagraph = 100;  // a block that counts as prose
 
 struct Draft {
   std::string text;
   std::size_t prose = 0;
-  bool after_item = false;
+  HtmlBlock::Kind last = HtmlBlock::Kind::paragraph;
 
   void add(const HtmlBlock& block) {
-    const bool item = block.kind == HtmlBlock::Kind::item;
-    if (!text.empty()) text += item && after_item ? "\n" : "\n\n";
-    if (item) text += "- ";
+    using Kind = HtmlBlock::Kind;
+    if (last == Kind::term && block.kind == Kind::paragraph) {
+      text += std::string_view(".:?!").find(text.back()) == std::string_view::npos ? ": " : " ";
+    } else if (last == Kind::term && block.kind == Kind::term) {
+      text += ", ";
+    } else if (!text.empty()) {
+      text += block.kind == Kind::item && last == Kind::item ? "\n" : "\n\n";
+    }
+    if (block.kind == Kind::item) text += "- ";
     text += block.text;
-    after_item = item;
-    if (block.kind == HtmlBlock::Kind::paragraph && block.text.size() >= kParagraph)
-      prose += block.text.size();
+    last = block.kind;
+    if (block.kind == Kind::paragraph && block.text.size() >= kParagraph) prose += block.text.size();
   }
 };
 

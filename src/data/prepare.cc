@@ -13,7 +13,7 @@
 namespace headway::data {
 namespace {
 
-constexpr std::size_t kFewDocuments = 2000;
+constexpr std::size_t kFewDocuments = 3200;
 constexpr std::size_t kGroupDocuments = 1024;
 constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
 // Two hashes of the same text: which split it goes to must say nothing about which texts are alike.
@@ -78,7 +78,7 @@ class SplitRule {
     if (hashes.empty()) return;
     std::sort(hashes.begin(), hashes.end());
     few_ = true;
-    const std::size_t each = std::max<std::size_t>(1, hashes.size() / 100);
+    const std::size_t each = std::max<std::size_t>(1, std::min<std::size_t>(32, hashes.size() / 20));
     if (hashes.size() == 1) return;
     if (hashes.size() == 2) {
       public_val_.insert(hashes[0]);

@@ -23,8 +23,9 @@ struct PreparedCorpus {
 //
 // Of equal documents the first is kept. A document goes to `official` or `public_val` with one chance in a
 // hundred each, by the hash of its text alone: whatever else is in the corpus, it goes to the same split.
-// Below 2,000 documents chance could leave a split empty: there the documents with the smallest hashes are
-// taken, a hundredth for each of the two, at least one (of two documents one is public_val, of one none).
+// Below 3,200 documents chance could leave a split empty or too small to measure with: there the documents
+// with the smallest hashes are taken, 32 for each of the two, but no more than a twentieth each and at least
+// one (of two documents one is public_val, of one none).
 //
 // Documents of a Parquet row group that go to the same split form a group there; other documents form groups
 // of 1,024, smaller before a Parquet file and at the end, or at 64 MiB of text.
