@@ -6,6 +6,8 @@ namespace headway::host {
 Kernels fast_kernels() {
   Kernels kernels = reference_kernels<float>();
   add_linear_kernels(kernels);
+  add_attention_kernels(kernels);
+  add_attention_grad_kernels(kernels);
   return kernels;
 }
 
