@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/progress.h"
+#include "data/utf8.h"
 
 namespace headway::data {
 
@@ -271,9 +272,9 @@ Tokenizer train_bpe(std::int64_t groups, const std::function<std::vector<std::st
       const auto t = static_cast<std::size_t>(thread);
       for (std::size_t i = 0; i < texts[t].size(); ++i) {
         const std::string& text = texts[t][i];
-        if (const std::size_t valid = valid_utf8_bytes(text); valid != text.size()) {
+        if (const auto bad = first_invalid_utf8(text)) {
           throw InputError("group " + std::to_string(first + thread) + ", document " + std::to_string(i) +
-                               ", byte " + std::to_string(valid),
+                               ", byte " + std::to_string(*bad),
                            "not UTF-8");
         }
         Splitter::Pieces pieces(splitter, text);

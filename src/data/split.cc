@@ -4,7 +4,6 @@
 #include <pcre2.h>
 
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 
@@ -189,37 +188,6 @@ std::string with_white_space_spelled_out(const std::string& pattern) {
 
 CharClass class_of(char32_t code_point) {
   return code_point < kCodePoints ? kClasses[code_point] : CharClass::other;
-}
-
-std::size_t valid_utf8_bytes(std::string_view text) {
-  const std::size_t n = text.size();
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::size_t i = 0;
-  while (i < n) {
-    if (i + 8 <= n) {
-      std::uint64_t eight;
-      std::memcpy(&eight, text.data() + i, 8);
-      if ((eight & 0x8080808080808080ULL) == 0) {
-        i += 8;
-        continue;
-      }
-    }
-    const unsigned lead = byte(i);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || i + length > n) return i;
-    // The second byte's bounds exclude overlong forms, surrogates and what is above U+10FFFF.
-    const unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-    if (byte(i + 1) < low || byte(i + 1) > high) return i;
-    for (std::size_t k = 2; k < length; ++k)
-      if ((byte(i + k) & 0xc0) != 0x80) return i;
-    i += length;
-  }
-  return n;
 }
 
 struct Splitter::Data {

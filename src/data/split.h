@@ -15,10 +15,6 @@ enum class CharClass : std::uint8_t { other, letter, number, space, newline };
 // Class of a code point below 0x110000, by Unicode 16: \p{L}, \p{N}, White_Space.
 CharClass class_of(char32_t code_point);
 
-// Bytes of `text` that are valid UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF):
-// text.size() when all is, else the position of the first bad sequence.
-std::size_t valid_utf8_bytes(std::string_view text);
-
 class Splitter {
  public:
   // `pattern` is a name (pattern_names()), or a PCRE2 pattern with UTF and UCP on, where \s means

@@ -9,6 +9,7 @@
 #include "data/merges.h"
 #include "data/split.h"
 #include "data/tokenizer_files.h"
+#include "data/utf8.h"
 
 namespace headway::data {
 namespace {
@@ -170,9 +171,10 @@ const std::vector<std::int32_t>& Tokenizer::byte_counts() const { return data_->
 const std::string& Tokenizer::hash() const { return data_->hash; }
 
 void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
-  if (const std::size_t valid = valid_utf8_bytes(text); valid != text.size())
-    throw InputError("byte " + std::to_string(valid) + " of the text", "not UTF-8",
+  if (const auto bad = first_invalid_utf8(text)) {
+    throw InputError("byte " + std::to_string(*bad) + " of the text", "not UTF-8",
                      "Convert the text to UTF-8 first");
+  }
   thread_local PieceCache cache;
   cache.belong_to(data_->serial);
   const char* const end = text.data() + text.size();

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "base/threads.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
@@ -16,15 +18,22 @@ namespace headway::data {
 
 class Tokens {
  public:
-  // Opens the cached tokens of (corpus, split, tokenizer) below corpus.folder(), or encodes them first on `pool`.
-  // Throws InputError when the corpus has no documents in that split.
-  static Tokens prepare(const Corpus& corpus, Split split, const Tokenizer& tokenizer, ThreadPool& pool);
+  // Opens the cached tokens of (corpus, split, tokenizer) below corpus.folder(), or encodes them first on
+  // `pool`, a few groups in memory at a time. A cache that is damaged or of other data is made anew, saying
+  // so on stderr. Throws InputError when the corpus has no documents in that split, SystemError when the
+  // cache can't be written.
+  static Tokens prepare(const Corpus& corpus, Split split, const Tokenizer& tokenizer, ThreadPool& pool,
+                        bool progress = true, FileSystem& files = FileSystem::real());
+  // Where prepare() keeps them.
+  static std::filesystem::path cache_path(const Corpus& corpus, Split split, const Tokenizer& tokenizer);
   // In memory, for tests: `groups` of documents of ids (without BOS).
   explicit Tokens(const std::vector<std::vector<std::vector<std::int32_t>>>& groups);
   Tokens(Tokens&&) noexcept;
   Tokens& operator=(Tokens&&) noexcept;
   ~Tokens();
 
+  // Identity over ids, documents and groups, for telling saved positions of one data set from another's.
+  const std::string& hash() const;
   std::int64_t documents() const;
   std::int64_t tokens() const;  // without BOS
   // Ids of a document, without BOS. At most 65,536 ids exist, so they are stored as 16 bits.
