@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "graph/operators/linear.h"
 
 namespace headway::graph {
@@ -42,8 +43,9 @@ std::vector<TensorType> RmsNormGrad::infer(std::span<const TensorType> in) const
 }
 
 std::vector<TensorType> Rotary::infer(std::span<const TensorType> in) const {
-  require(in.size() == 1 && in[0].shape.size() == 3 && head_dim % 2 == 0 && in[0].shape[2] % head_dim == 0, *this,
-          "takes x [batch, time, heads * d] with d even, d = " + std::to_string(head_dim), in);
+  require(in.size() == 1 && in[0].shape.size() == 3 && head_dim > 0 && head_dim % 2 == 0 &&
+              in[0].shape[2] % head_dim == 0,
+          *this, "takes x [batch, time, heads * d] with d even, d = " + std::to_string(head_dim), in);
   return {in[0]};
 }
 
@@ -52,7 +54,8 @@ std::vector<Value> Rotary::gradient(const GradientRequest& r) const {
 }
 
 nlohmann::json AttentionShape::json() const {
-  return {{"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"window", window}, {"scale", scale}};
+  return {
+      {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", head_dim}, {"window", window}, {"scale", scale}};
 }
 
 std::vector<TensorType> Attention::infer(std::span<const TensorType> in) const {
@@ -61,13 +64,16 @@ std::vector<TensorType> Attention::infer(std::span<const TensorType> in) const {
               in[0].shape[0] == in[1].shape[0] && in[0].shape[1] == in[1].shape[1] && s.kv_heads > 0 &&
               s.heads % s.kv_heads == 0 && in[0].shape[2] == s.heads * s.head_dim &&
               in[1].shape[2] == s.kv_heads * s.head_dim && s.window >= 0,
-          *this, "takes q [b, t, heads * d], k and v [b, t, kv_heads * d] with heads a multiple of kv_heads", in);
+          *this, "takes q [b, t, heads * d], k and v [b, t, kv_heads * d] with heads a multiple of kv_heads",
+          in);
   return {in[0], {{in[0].shape[0], s.heads, in[0].shape[1]}, in[0].dtype}};
 }
 
 std::vector<Value> Attention::gradient(const GradientRequest& r) const {
-  return r.graph.apply(std::make_shared<AttentionGrad>(shape), {r.inputs[0], r.inputs[1], r.inputs[2], r.outputs[0],
-                                                               r.outputs[1], r.output_gradients[0]});
+  if (r.output_gradients[1].valid()) throw Unsupported("[attention] has no gradient rule for lse");
+  return r.graph.apply(
+      std::make_shared<AttentionGrad>(shape),
+      {r.inputs[0], r.inputs[1], r.inputs[2], r.outputs[0], r.outputs[1], r.output_gradients[0]});
 }
 
 namespace {
