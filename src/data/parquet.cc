@@ -358,7 +358,7 @@ void ParquetText::Data::add_row_group(const RowGroup& group, std::size_t leaf, s
   const std::string which = "row group " + std::to_string(chunks.size()) + ": ";
   if (group.columns.size() != leaves)
     refuse("damaged Parquet file: " + which + "not one column chunk per column");
-  const ColumnChunk& chunk = group.columns[leaf];
+  ColumnChunk chunk = group.columns[leaf];
   if (chunk.encrypted) refuse("encrypted Parquet is not supported");
   if (chunk.elsewhere) refuse(which + "the column is stored in another file, which is not supported");
   if (chunk.path != column)
@@ -372,6 +372,10 @@ void ParquetText::Data::add_row_group(const RowGroup& group, std::size_t leaf, s
     refuse(which + "dictionary encoding is not supported; expected PLAIN",
            "Write the file again without dictionaries");
   }
+  if (group.rows == 0 && chunk.values == 0) {  // there are no pages, wherever they are said to be
+    chunk.first_page = 4;
+    chunk.bytes = 0;
+  }
   const auto end = static_cast<std::int64_t>(footer);
   if (chunk.first_page < 4 || chunk.bytes < 0 || chunk.first_page > end ||
       chunk.bytes > end - chunk.first_page) {
@@ -381,7 +385,7 @@ void ParquetText::Data::add_row_group(const RowGroup& group, std::size_t leaf, s
     refuse("damaged Parquet file: " + which + "impossible number of rows");
   }
   rows += group.rows;
-  chunks.push_back(chunk);
+  chunks.push_back(std::move(chunk));
 }
 
 namespace {
