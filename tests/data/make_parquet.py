@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """Writes the Parquet files of tests/data/fixtures/parquet (needs pyarrow; the files are committed).
 
+    make_parquet.py [FOLDER]                   the fixtures
+    make_parquet.py --of TEXT.jsonl.gz OUT     the documents of a file, laid out as ClimbMix is: for bench/data_bench
+
 Texts are derived from their number, so that the tests can say what must come out: see text() here and in parquet_test.cc.
 """
 
+import gzip
+import json
 import pathlib
 import sys
 
@@ -61,5 +66,15 @@ def main(folder):
     write("no_text", pa.table({"body": pa.array(["a"]), "title": pa.array(["b"])}))
 
 
+def convert(source, target):
+    with gzip.open(source, "rt", encoding="utf-8") as lines:
+        table = pa.table({"text": pa.array([json.loads(line)["text"] for line in lines], pa.string())})
+    pq.write_table(table, target, use_dictionary=False, data_page_version="1.0", compression="zstd",
+                   row_group_size=1024, data_page_size=1 << 30)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 4 and sys.argv[1] == "--of":
+        convert(sys.argv[2], sys.argv[3])
+        sys.exit()
     main(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "fixtures" / "parquet")
