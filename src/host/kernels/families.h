@@ -8,5 +8,7 @@ namespace headway::host {
 void add_linear_kernels(Kernels& kernels);
 void add_attention_kernels(Kernels& kernels);
 void add_attention_grad_kernels(Kernels& kernels);
+void add_loss_kernels(Kernels& kernels);
+void add_head_kernels(Kernels& kernels);
 
 }  // namespace headway::host

@@ -8,6 +8,8 @@ Kernels fast_kernels() {
   add_linear_kernels(kernels);
   add_attention_kernels(kernels);
   add_attention_grad_kernels(kernels);
+  add_loss_kernels(kernels);
+  add_head_kernels(kernels);
   return kernels;
 }
 
