@@ -81,9 +81,10 @@ class Table {
       Shape leading;
       std::int64_t in, out;
     };
-    for (const Size& s : {Size{{1}, 1, 1}, Size{{1}, 7, 5}, Size{{2, 3}, 5, 7}, Size{{}, 16, 3},
-                          Size{{3, 11}, 33, 17}, Size{{64}, 64, 64}, Size{{2, 65}, 48, 129},
-                          Size{{31}, 130, 1}, Size{{5}, 1, 40}, Size{{128}, 96, 32}, Size{{1}, 300, 100}}) {
+    for (const Size& s :
+         {Size{{1}, 1, 1}, Size{{1}, 7, 5}, Size{{2, 3}, 5, 7}, Size{{}, 16, 3}, Size{{3, 11}, 33, 17},
+          Size{{64}, 64, 64}, Size{{2, 65}, 48, 129}, Size{{31}, 130, 1}, Size{{5}, 1, 40},
+          Size{{128}, 96, 32}, Size{{1}, 300, 100}, Size{{130}, 700, 300}}) {
       Shape x = s.leading, y = s.leading;
       x.push_back(s.in);
       y.push_back(s.out);
