@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -176,10 +177,10 @@ struct Case {
   host::Precision precision;
 };
 
-std::string label(const testing::TestParamInfo<Case>& info) {
-  return fmt::format("{}_{}", info.param.model,
-                     info.param.precision == host::Precision::reference ? "float64" : "float32");
+std::string label(const Case& c) {
+  return fmt::format("{}_{}", c.model, c.precision == host::Precision::reference ? "float64" : "float32");
 }
+void PrintTo(const Case& c, std::ostream* out) { *out << label(c); }
 
 class FixtureTest : public testing::TestWithParam<Case> {
  protected:
@@ -296,8 +297,10 @@ constexpr Case kCases[] = {{"baseline", host::Precision::reference},
                            {"full", host::Precision::reference},
                            {"baseline", host::Precision::fast},
                            {"full", host::Precision::fast}};
-INSTANTIATE_TEST_SUITE_P(Models, FixtureTest, testing::ValuesIn(kCases), label);
-INSTANTIATE_TEST_SUITE_P(Models, OptimizerFixtureTest, testing::ValuesIn(kCases), label);
+INSTANTIATE_TEST_SUITE_P(Models, FixtureTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return label(info.param); });
+INSTANTIATE_TEST_SUITE_P(Models, OptimizerFixtureTest, testing::ValuesIn(kCases),
+                         [](const auto& info) { return label(info.param); });
 
 }  // namespace
 }  // namespace headway
