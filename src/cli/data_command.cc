@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/progress.h"
+#include "cli/commands.h"
 #include "data/fetch.h"
 #include "data/http.h"
 #include "data/prepare.h"

@@ -34,6 +34,8 @@ class Executable {
 
   virtual MemoryPlan plan() const = 0;
 
+  // Does the graph have that input? Update graphs have scalars only for what their methods use.
+  virtual bool has_input(const std::string& name) const = 0;
   // Binds an input for the next run. Tokens: as many elements as the input's shape has, copied.
   virtual void bind(const std::string& input, std::span<const std::int32_t> values) = 0;
   virtual void bind(const std::string& input, double scalar) = 0;

@@ -94,6 +94,11 @@ class HostExecutable : public graph::Executable {
 
   graph::MemoryPlan plan() const override { return {instance_->variable_bytes, arena_bytes_, workspace_bytes_}; }
 
+  bool has_input(const std::string& name) const override {
+    return std::any_of(graph_.inputs().begin(), graph_.inputs().end(),
+                       [&](Value value) { return graph_.info(value).name == name; });
+  }
+
   void bind(const std::string& input, std::span<const std::int32_t> values) override {
     const Value value = find_input(input);
     HEADWAY_CHECK(static_cast<std::int64_t>(values.size()) == elements(graph_.type(value).shape));
