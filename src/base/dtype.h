@@ -19,7 +19,7 @@ std::string_view name_of(DType dtype);
 // float -> bfloat16 -> float, rounding to nearest even; NaN stays NaN.
 inline float round_to_bf16(float value) {
   std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return std::bit_cast<float>(bits | 0x00400000u);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return std::bit_cast<float>((bits | 0x00400000u) & 0xffff0000u);
   bits += 0x7fffu + ((bits >> 16) & 1u);
   return std::bit_cast<float>(bits & 0xffff0000u);
 }

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 
@@ -13,10 +15,14 @@ namespace {
 
 std::string code_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "F64";
-    case DType::f32: return "F32";
-    case DType::bf16: return "BF16";
-    case DType::i32: return "I32";
+    case DType::f64:
+      return "F64";
+    case DType::f32:
+      return "F32";
+    case DType::bf16:
+      return "BF16";
+    case DType::i32:
+      return "I32";
   }
   throw Bug("unknown dtype");
 }
@@ -25,6 +31,20 @@ DType dtype_of(const std::string& code, const std::string& where) {
   for (DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i32})
     if (code_of(dtype) == code) return dtype;
   throw InputError(where, "tensor dtype " + code + " is not supported", "Supported: F64, F32, BF16, I32");
+}
+
+// Bytes of a tensor whose shape a file claims, or nothing where an extent is negative or they are more than
+// `limit`.
+std::optional<std::size_t> bytes_of(const Shape& shape, DType dtype, std::size_t limit) {
+  if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; }))
+    return std::nullopt;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  auto bytes = static_cast<std::size_t>(size_of(dtype));
+  for (std::int64_t extent : shape) {
+    if (static_cast<std::size_t>(extent) > limit / bytes) return std::nullopt;
+    bytes *= static_cast<std::size_t>(extent);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -75,8 +95,7 @@ Safetensors::Safetensors(const std::filesystem::path& path)
       const Shape shape = entry.at("shape").get<Shape>();
       const auto begin = entry.at("data_offsets").at(0).get<std::size_t>();
       const auto end = entry.at("data_offsets").at(1).get<std::size_t>();
-      if (begin > end || end > space ||
-          end - begin != static_cast<std::size_t>(elements(shape) * size_of(dtype))) {
+      if (begin > end || end > space || bytes_of(shape, dtype, space) != end - begin) {
         throw InputError(where, "tensor " + name + " has a byte range that doesn't fit its shape or the file",
                          "The file is truncated or damaged");
       }

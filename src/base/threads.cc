@@ -13,22 +13,27 @@ namespace {
 // Kernels follow each other within microseconds, so a waiting thread looks this often before it sleeps.
 constexpr int kSpins = 20000;
 
-std::vector<int> processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> found;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (int i = 0; i < CPU_SETSIZE; ++i)
-      if (CPU_ISSET(i, &set)) found.push_back(i);
-  }
-  if (found.empty()) found.push_back(0);
+// The processors this process may use, as they were before any thread was pinned: a pinned thread sees only
+// its own.
+const std::vector<int>& processors() {
+  static const std::vector<int> found = [] {
+    std::vector<int> list;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+      for (int i = 0; i < CPU_SETSIZE; ++i)
+        if (CPU_ISSET(i, &set)) list.push_back(i);
+    }
+    if (list.empty()) list.push_back(0);
+    return list;
+  }();
   return found;
 }
 
-void pin_to(pthread_t thread, int cpu) {
+void keep_on(pthread_t thread, const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
+  for (int cpu : cpus) CPU_SET(cpu, &set);
   pthread_setaffinity_np(thread, sizeof set, &set);  // a refusal costs speed, not correctness
 }
 
@@ -44,13 +49,18 @@ int ThreadPool::available() { return static_cast<int>(processors().size()); }
 
 ThreadPool::ThreadPool(int threads, bool pin) {
   HEADWAY_CHECK(threads >= 1);
-  const std::vector<int> cpus = processors();
-  pin = pin && threads <= static_cast<int>(cpus.size());
+  const std::vector<int>& cpus = processors();
+  pin = pin && threads > 1 && threads <= static_cast<int>(cpus.size());
   for (int i = 1; i < threads; ++i) {
     workers_.emplace_back([this, i] { work_on(i); });
-    if (pin) pin_to(workers_.back().native_handle(), cpus[static_cast<std::size_t>(i)]);
+    // Without `pin` too: a thread starts where its creator may run, and another pool may have pinned that.
+    keep_on(workers_.back().native_handle(),
+            pin ? std::vector<int>{cpus[static_cast<std::size_t>(i)]} : cpus);
   }
-  if (pin && threads > 1) pin_to(pthread_self(), cpus[0]);
+  if (pin) {
+    keep_on(pthread_self(), {cpus[0]});
+    pinned_ = std::this_thread::get_id();
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -61,6 +71,7 @@ ThreadPool::~ThreadPool() {
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+  if (pinned_ == std::this_thread::get_id()) keep_on(pthread_self(), processors());
 }
 
 void ThreadPool::work_on(int thread) {

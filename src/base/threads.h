@@ -16,7 +16,7 @@ namespace headway {
 class ThreadPool {
  public:
   // The caller is thread 0; `threads - 1` more are started. With `pin` thread i stays on processor i of the
-  // processors this process may use.
+  // processors this process may use, until the pool is gone.
   explicit ThreadPool(int threads, bool pin = true);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -47,6 +47,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::exception_ptr error_;
+  std::thread::id pinned_;  // the caller's, where it was pinned
 };
 
 }  // namespace headway
