@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -81,11 +83,49 @@ void sync_folder(const fs::path& folder) {
   ::close(fd);
 }
 
+// The folder a corpus is written in, empty and ours: a lock on it lasts as long as the process, so what a
+// killed writer left can be told from what another one is writing.
+class LockedFolder {
+ public:
+  explicit LockedFolder(const fs::path& path) {
+    struct stat ours {
+    }, there{};
+    do {
+      std::error_code error;
+      fs::create_directories(path, error);
+      if (error) throw SystemError(path.string(), "the folder can't be created: " + error.message());
+      release();
+      fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+        release();
+        throw InputError(path.string(), "another process is writing this corpus",
+                         "Wait for it, or choose another --out");
+      }
+      // Another writer may have renamed or removed the folder between open and flock.
+    } while (fd_ < 0 || ::fstat(fd_, &ours) != 0 || ::stat(path.c_str(), &there) != 0 ||
+             ours.st_ino != there.st_ino);
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(path, error)) fs::remove_all(entry.path(), error);
+  }
+  ~LockedFolder() { release(); }
+  LockedFolder(const LockedFolder&) = delete;
+  LockedFolder& operator=(const LockedFolder&) = delete;
+
+  void release() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
 }  // namespace
 
 struct CorpusWriter::Data {
   fs::path folder;
-  fs::path aside;
+  fs::path aside;  // empty once it isn't ours any more
+  std::unique_ptr<LockedFolder> lock;
   FileSystem* files;
   std::int64_t shard_bytes;
   SplitWriter splits[3];
@@ -108,11 +148,10 @@ CorpusWriter::CorpusWriter(const fs::path& folder, FileSystem& files, std::int64
     throw InputError(target.string(), "exists and is not a corpus, so it is not replaced",
                      "Choose another --out");
   }
-  data_->aside = target;
-  data_->aside += ".partial";
-  fs::remove_all(data_->aside, error);
-  fs::create_directories(data_->aside, error);
-  if (error) throw SystemError(data_->aside.string(), "the folder can't be created: " + error.message());
+  fs::path aside = target;
+  aside += ".partial";
+  data_->lock = std::make_unique<LockedFolder>(aside);
+  data_->aside = aside;
 }
 
 CorpusWriter::~CorpusWriter() {
@@ -205,6 +244,7 @@ std::string CorpusWriter::finish(const std::vector<CorpusSource>& sources) {
     fs::remove_all(old, ignored);
   }
   data_->aside.clear();
+  data_->lock.reset();
   sync_folder(target.parent_path());
   return content.hex();
 }

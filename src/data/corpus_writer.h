@@ -19,7 +19,8 @@ class CorpusWriter {
   static constexpr std::int64_t kShardBytes = std::int64_t{256} << 20;
 
   // Creates FOLDER.partial, replacing one that an interrupted writer left. Throws InputError when `folder`
-  // exists and is neither empty nor a corpus: nothing but a corpus is ever replaced.
+  // exists and is neither empty nor a corpus: nothing but a corpus is ever replaced; or when another process
+  // is writing it.
   CorpusWriter(const std::filesystem::path& folder, FileSystem& files,
                std::int64_t shard_bytes = kShardBytes);
   // Removes what was written when finish() wasn't reached.

@@ -24,7 +24,8 @@ class ParquetText {
   // Of all row groups, nulls included.
   std::int64_t rows() const;
   std::int64_t file_bytes() const;
-  // The texts of a row group in order, without the nulls. Throws InputError naming file, row group and page.
+  // The texts of a row group in order, without the nulls; it is held in memory whole. Throws InputError
+  // naming file, row group and page.
   std::vector<std::string> row_group(std::int64_t index) const;
 
  private:

@@ -212,6 +212,17 @@ TEST(CorpusWriter, LeavesTheOldCorpusWhateverFails) {
   EXPECT_EQ(Corpus(folder / "c").size(Split::public_val).groups, 5);
 }
 
+TEST(CorpusWriter, LeavesAnotherWritersFolderAlone) {
+  const TemporaryFolder folder;
+  CorpusWriter first(folder / "c", FileSystem::real());
+  first.add_group(Split::train, std::vector<std::string>{"text"});
+  expect_error<InputError>([&] { CorpusWriter second(folder / "c", FileSystem::real()); },
+                           "another process is writing this corpus");
+  const std::string hash = first.finish({});
+  EXPECT_EQ(Corpus(folder / "c").hash(), hash);
+  EXPECT_NO_THROW(CorpusWriter(folder / "c", FileSystem::real()));
+}
+
 TEST(CorpusWriter, ClearsWhatAKilledWriterLeft) {
   const TemporaryFolder folder;
   folder.write("c.partial/train-00000.corpus", "half");
