@@ -32,7 +32,11 @@ class PartFile {
       : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
     if (fd_ < 0) fail("creating");
   }
-  ~PartFile() { ::close(fd_); }
+  // An empty part is nothing to resume.
+  ~PartFile() {
+    if (::lseek(fd_, 0, SEEK_END) == 0) ::unlink(path_.c_str());
+    ::close(fd_);
+  }
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
 
@@ -260,7 +264,7 @@ class ShardDownload {
           part.append(data);
           size += static_cast<std::int64_t>(data.size());
           downloaded_ += static_cast<std::int64_t>(data.size());
-          line->update(size, "bytes");
+          line->update(size);
         });
     if (refused_range && stated_.bytes != have) {
       part.truncate();
@@ -333,7 +337,7 @@ FetchedShards fetch_climbmix(const FetchOptions& options, Http& http, FileSystem
     const std::string name = fmt::format("shard_{:05}.parquet", i);
     const fs::path path = options.out / name;
     ShardDownload download(options, http, sleep, name,
-                           fmt::format("{} ({} of {})", name, i + 1, options.shards));
+                           fmt::format("{} ({} of {}), bytes", name, i + 1, options.shards));
     bool intact = false;
     if (fs::exists(path)) {
       intact = record.knows(name) ? record.matches(name, MappedFile(path).view()) : !parquet_fault(path);

@@ -211,6 +211,7 @@ TEST_F(Fetch, ChecksTheStatedSha256) {
 TEST_F(Fetch, SaysWhatTheServerRefuses) {
   http.files.clear();
   expect_error<InputError>([&] { fetch(); }, "http://files/shard_00000.parquet: the server answered 404");
+  EXPECT_FALSE(fs::exists(part()));
   EXPECT_TRUE(sleeps.empty());
   http.files["http://files/shard_00000.parquet"] = "<html>Log in first</html>";
   expect_error<InputError>([&] { fetch(); }, "not a Parquet file");
