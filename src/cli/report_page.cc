@@ -148,6 +148,10 @@ json figures_json(const RunFigures& f) {
 
 std::string run_json(const RunRecord& run, const std::string& name) {
   const json result = run.result.value_or(json::object());
+  // While a run is unfinished only its environment knows the price it runs under.
+  const auto announced = run.environment.find("price");
+  const json price =
+      announced != run.environment.end() && announced->is_object() ? *announced : json::object();
   const auto part = [&](const char* key, const json& absent) {
     const auto it = result.find(key);
     return text_of(it != result.end() && it->type() == absent.type() ? *it : absent);
@@ -156,7 +160,7 @@ std::string run_json(const RunRecord& run, const std::string& name) {
       R"({{"name":{},"state":"{}","void_reason":{},"torn_lines":{},"environment":{},"figures":{},"recipe":{},)"
       R"("price":{},"times":{},"phases":{},"memory":{},"points":{},"evaluations":{}}})",
       quoted(name), run.state(), quoted(run.void_reason()), run.torn_lines, text_of(run.environment),
-      text_of(figures_json(run.figures())), text_of(run.recipe_values()), part("price", json::object()),
+      text_of(figures_json(run.figures())), text_of(run.recipe_values()), part("price", price),
       part("times", json::array()), part("phases", json::array()), part("memory", json::object()),
       points_json(run.steps), evaluations_json(run.steps));
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -90,7 +91,13 @@ void list(const RunsOptions& options) {
   if (options.json) print_json({{"runs", lines}});
 }
 
-// One table: a row a point, and for each run its value, for all but the first also the difference to it.
+// Whether there is anything to compare: two runs with a value.
+bool comparable(const std::vector<std::optional<double>>& values) {
+  return std::count_if(values.begin(), values.end(), [](const auto& value) { return value.has_value(); }) > 1;
+}
+
+// One table: a row a point that two runs or more have, and for each run its value, for all but the first also
+// the difference to it.
 void print_points(const std::string& head, const std::vector<RunRecord>& runs,
                   const std::vector<ComparedPoint>& points, bool charged, int digits,
                   std::vector<std::optional<double>> ComparedPoint::*values) {
@@ -101,6 +108,7 @@ void print_points(const std::string& head, const std::vector<RunRecord>& runs,
   }
   TextTable table(heads, std::vector<TextTable::Side>(heads.size(), TextTable::right));
   for (const ComparedPoint& point : points) {
+    if (!comparable(point.*values)) continue;
     const std::optional<double>& first = (point.*values)[0];
     std::vector<std::string> row{charged ? fmt::format("{:.1f}", point.at) : grouped(std::llround(point.at))};
     for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -127,12 +135,8 @@ json points_json(const std::vector<ComparedPoint>& points, const char* at) {
 
 bool any(const std::vector<ComparedPoint>& points,
          std::vector<std::optional<double>> ComparedPoint::*values) {
-  for (const ComparedPoint& point : points) {
-    for (const auto& value : point.*values) {
-      if (value) return true;
-    }
-  }
-  return false;
+  return std::any_of(points.begin(), points.end(),
+                     [&](const ComparedPoint& point) { return comparable(point.*values); });
 }
 
 void compare(const RunsOptions& options) {

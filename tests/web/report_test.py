@@ -51,7 +51,7 @@ def write_run(root, name, steps=600, shift=0.0, speed=9800.0, step_seconds=1.318
         f'[schedule]\nwarmup = 40\ncooldown_share = 0.4\n[budget]\nsteps = {steps}\n')
     (folder / "environment.json").write_text(json.dumps({
         "headway": "0.1", "processor": "AMD EPYC 9R14 <2 cores>", "threads": 2, "started": "2026-01-02T03:04:05Z",
-        "parameters": 59613696}))
+        "parameters": 59613696, "price": {"step_seconds": step_seconds, "basis": "FLOPs at 40 % of the peak"}}))
     host = 0.0
     lines = []
     for step in range(1, steps + 1):
@@ -395,6 +395,8 @@ class Report(unittest.TestCase):
         self.assertIn("killed was interrupted while it wrote: 1 torn line left out", notes)
         self.assertIn("void is void, its val_bpb doesn't count: trained on </script><b>validation</b> text", notes)
         self.assertIn("unstepped is unfinished", notes)
+        # A price is known from the start.
+        self.assertEqual(self.all('#summary [data-figure="step_seconds"]')[1].text, "1.318 s")
         self.assertIn("can't be compared", notes)
         self.assertEqual(self.all("#summary .best"), [])  # nothing to rank: different corpora
         self.assertIn("AMD EPYC 9R14 <2 cores>", self.one("#environments").get_attribute("textContent"))

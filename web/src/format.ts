@@ -27,7 +27,7 @@ export function metric(value: number | null | undefined, unit = ""): string {
 
 export function bytes(value: number | null | undefined): string {
   if (value == null) return NONE;
-  return value >= 1e9 ? `${(value / 2 ** 30).toFixed(2)} GiB` : `${(value / 2 ** 20).toFixed(0)} MiB`;
+  return value >= 1e9 ? `${(value / 1e9).toFixed(2)} GB` : `${(value / 1e6).toFixed(0)} MB`;
 }
 
 // "0.42 s", "42.1 s", "5 min 03 s", "1 h 12 min".

@@ -6,9 +6,17 @@ import { swatch } from "./style_of_run";
 
 export type Values = Record<string, string>;
 
-export function environmentValues(run: Run): Values {
-  return Object.fromEntries(Object.entries(run.environment)
-    .map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]));
+// Nested objects with dotted keys, as in recipes.
+export function flattened(object: Record<string, unknown>, prefix = ""): Values {
+  const out: Values = {};
+  for (const [key, value] of Object.entries(object)) {
+    if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+      Object.assign(out, flattened(value as Record<string, unknown>, `${prefix}${key}.`));
+    } else {
+      out[prefix + key] = typeof value === "string" ? value : JSON.stringify(value);
+    }
+  }
+  return out;
 }
 
 function keysOf(columns: Values[]): string[] {

@@ -8,7 +8,7 @@ import { evaluationCurves, fullRange, noisyCurves, plainCurves, X_KINDS, xAxis, 
 import { readRuns, type Run } from "./data";
 import { choice, element } from "./dom";
 import { grouped, percent, rate, trimmed } from "./format";
-import { environmentValues, keyValueSection } from "./key_values";
+import { flattened, keyValueSection } from "./key_values";
 import { swatch, theme } from "./style_of_run";
 import { notes, summaryTable } from "./summary";
 import { timeSection } from "./time_bars";
@@ -75,7 +75,7 @@ class Page {
       element("div", { class: "grid charts" }, ...[...this.charts.values()].map((chart) => chart.card)),
       this.times,
       keyValueSection(runs.length > 1 ? "Recipe differences" : "Recipe", "recipes", "recipes", runs, runs.map((run) => run.recipe)),
-      keyValueSection("Where and when", "environments", "environments", runs, runs.map(environmentValues)),
+      keyValueSection("Where and when", "environments", "environments", runs, runs.map((run) => flattened(run.environment))),
     );
     this.drawAll();
     this.follow();

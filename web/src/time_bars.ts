@@ -11,7 +11,7 @@ const MOST_BARS = 12;
 const PARTS: Record<string, string> = {
   attn: "attention", attention: "attention", mlp: "MLP", ffn: "MLP",
   wte: "token embedding", embed: "token embedding", embedding: "token embedding",
-  lm_head: "output head", head: "output head", loss: "loss", optim: "optimizer", update: "optimizer",
+  lm_head: "output head", head: "output head", loss: "loss", optim: "optimizer", update: "optimizer", clip: "optimizer",
   norm: "norms", ln: "norms",
 };
 
