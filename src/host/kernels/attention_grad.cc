@@ -2,6 +2,7 @@
 
 #include "host/kernels/attention_blocks.h"
 #include "host/kernels/families.h"
+#include "host/kernels/lanes.h"
 #include "host/kernels/simd_math.h"
 
 namespace headway::host {
@@ -27,14 +28,6 @@ struct Scratch {
         ds(p + kQueryRows * kRowStride),
         total(ds + kQueryRows * kRowStride) {}
 };
-
-float dot(const float* a, const float* b, std::int64_t count) {
-  F32 total{};
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) total += load(a + i) * load(b + i);
-  if (i < count) total += load_first(a + i, count - i) * load_first(b + i, count - i);
-  return sum(total);
-}
 
 // In place: scores -> p = e^(scale score - lse), products do.v -> ds = scale p (do.v - mean), for first <= j
 // < last; both 0 elsewhere below count.

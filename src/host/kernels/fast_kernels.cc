@@ -10,6 +10,11 @@ Kernels fast_kernels() {
   add_attention_grad_kernels(kernels);
   add_loss_kernels(kernels);
   add_head_kernels(kernels);
+  add_elementwise_kernels(kernels);
+  add_sequence_kernels(kernels);
+  add_norm_kernels(kernels);
+  add_update_kernels(kernels);
+  add_muon_kernels(kernels);
   return kernels;
 }
 

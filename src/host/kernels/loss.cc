@@ -12,7 +12,7 @@
 namespace headway::host {
 namespace {
 
-constexpr std::int64_t kPiece = 512;
+constexpr std::int64_t kLogits = 512;
 
 F32 capped(F32 logits, float cap, float inverse) { return cap > 0 ? cap * tanh(logits * inverse) : logits; }
 
@@ -93,15 +93,15 @@ class SoftcapCrossEntropyKernel : public Kernel {
     const auto* targets = call.inputs[1].as<std::int32_t>();
     auto* losses = static_cast<float*>(call.workspace);
     call.pool.for_range(rows, [&](std::int64_t begin, std::int64_t end, int) {
-      alignas(64) float piece[kPiece];
+      alignas(64) float piece[kLogits];
       for (std::int64_t r = begin; r < end; ++r) {
         losses[r] = 0;
         if (targets[r] == kIgnoredTarget) continue;
         const float* logits = call.inputs[0].as<float>() + r * vocab;
         RowSum row;
         float target = 0;
-        for (std::int64_t v = 0; v < vocab; v += kPiece) {
-          const std::int64_t n = std::min(kPiece, vocab - v);
+        for (std::int64_t v = 0; v < vocab; v += kLogits) {
+          const std::int64_t n = std::min(kLogits, vocab - v);
           cap_piece(logits + v, piece, n, cap, row);
           if (targets[r] >= v && targets[r] < v + n) target = piece[targets[r] - v];
         }
@@ -135,8 +135,8 @@ class SoftcapCrossEntropyGradKernel : public Kernel {
           continue;
         }
         RowSum row;
-        for (std::int64_t v = 0; v < vocab; v += kPiece)
-          cap_piece(logits + v, dlogits + v, std::min(kPiece, vocab - v), cap, row);
+        for (std::int64_t v = 0; v < vocab; v += kLogits)
+          cap_piece(logits + v, dlogits + v, std::min(kLogits, vocab - v), cap, row);
         const float lse = row.log_sum_exp();
         const float target = dlogits[targets[r]];
         gradient_piece(dlogits, vocab, cap, lse, factor, false);

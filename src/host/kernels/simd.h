@@ -8,6 +8,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace headway::host {
 
@@ -51,6 +54,18 @@ inline F32 minimum(F32 a, F32 b) { return a < b ? a : b; }
 inline I32 bits(F32 value) { return reinterpret_cast<I32>(value); }
 inline F32 from_bits(I32 value) { return reinterpret_cast<F32>(value); }
 inline F32 absolute(F32 value) { return from_bits(bits(value) & 0x7fffffff); }
+
+inline F32 square_root(F32 value) {
+#if defined(__AVX512F__)
+  // The unmasked intrinsic starts from an undefined vector, of which g++ 12 warns.
+  return reinterpret_cast<F32>(_mm512_maskz_sqrt_ps(0xffff, reinterpret_cast<__m512>(value)));
+#elif defined(__AVX__)
+  return reinterpret_cast<F32>(_mm256_sqrt_ps(reinterpret_cast<__m256>(value)));
+#else
+  for (int i = 0; i < kLanes; ++i) value[i] = std::sqrt(value[i]);
+  return value;
+#endif
+}
 
 // Horizontal sums and maxima, by halves: a fixed order.
 inline float sum(F32 value) {
