@@ -43,9 +43,27 @@ def processors(count):
     return sorted(os.sched_getaffinity(0))[:count]
 
 
+def busy_seconds():
+    """Processor seconds used by everything on this machine so far."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_quiet(cpus, patience):
+    """Returns when others have used less than a tenth of the processors for 3 s, or after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        before = busy_seconds()
+        time.sleep(3)
+        if busy_seconds() - before < 0.1 * 3 * len(cpus):
+            return
+
+
 def run_once(contender, cpus, timeout):
-    """The JSON object that the run printed. Pinned to `cpus`."""
+    """The JSON object that the run printed, with "others": the share of `cpus` that other processes used meanwhile."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(TUNING)} | contender.environment
+    start, busy, own = time.monotonic(), busy_seconds(), os.times()
     try:
         done = subprocess.run(contender.command, env=environment, capture_output=True, text=True, timeout=timeout,
                               preexec_fn=lambda: os.sched_setaffinity(0, cpus))
@@ -57,19 +75,23 @@ def run_once(contender, cpus, timeout):
     if done.returncode != 0 or not lines:
         reason = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
         raise Failed(f"exit code {done.returncode}: {reason}")
+    now = os.times()
+    own_seconds = now.children_user + now.children_system - own.children_user - own.children_system
+    others = max(0.0, busy_seconds() - busy - own_seconds) / ((time.monotonic() - start) * len(cpus))
     try:
-        return json.loads(lines[-1])
+        return json.loads(lines[-1]) | {"others": round(others, 3)}
     except json.JSONDecodeError:
         raise Failed(f"its last line is no JSON: {lines[-1][:120]}") from None
 
 
-def interleave(contenders, rounds, figure, cpus, timeout=600, log=sys.stderr):
-    """Runs each contender `rounds` times. Returns ({name: [results]}, {name: why it gave nothing})."""
+def interleave(contenders, rounds, figure, cpus, timeout=600, patience=0, log=sys.stderr):
+    """Runs each contender `rounds` times, each when the machine is quiet or after `patience` seconds. Returns ({name: [results]}, {name: why it gave nothing})."""
     results, failures = {c.name: [] for c in contenders}, {}
     for r in range(rounds):
         for contender in contenders[r % len(contenders):] + contenders[:r % len(contenders)]:
             if contender.name in failures:
                 continue
+            wait_for_quiet(cpus, patience)
             try:
                 result = run_once(contender, cpus, timeout)
                 value = float(result[figure])
@@ -80,14 +102,15 @@ def interleave(contenders, rounds, figure, cpus, timeout=600, log=sys.stderr):
                 print(f"{contender.name}: {why}", file=log, flush=True)
                 continue
             results[contender.name].append(result)
-            print(f"round {r + 1}/{rounds}  {contender.name:<32} {value:12,.1f} {figure}  load {os.getloadavg()[0]:.1f}",
+            print(f"round {r + 1}/{rounds}  {contender.name:<32} {value:12,.1f} {figure}  others {result['others']:.0%}",
                   file=log, flush=True)
     return results, failures
 
 
 def summary(results, figure, higher_is_better=True):
     values = [float(result[figure]) for result in results]
-    return {"median": statistics.median(values), "best": (max if higher_is_better else min)(values), "runs": values}
+    return {"median": statistics.median(values), "best": (max if higher_is_better else min)(values), "runs": values,
+            "others": [result["others"] for result in results]}
 
 
 def machine():
@@ -101,7 +124,8 @@ def machine():
             "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
 
-def report(bench, own, peers, rounds, figure, cpus, missing=None, higher_is_better=True, details=(), timeout=600):
+def report(bench, own, peers, rounds, figure, cpus, missing=None, higher_is_better=True, details=(), timeout=600,
+           patience=0):
     """Runs everything, prints the table and the final JSON line; returns the exit code.
 
     `own` may be None (measure the peers only). `missing`: {peer name: (why, remedy)} known beforehand; peers whose runs
@@ -109,7 +133,7 @@ def report(bench, own, peers, rounds, figure, cpus, missing=None, higher_is_bett
     """
     contenders = ([own] if own else []) + peers
     before = machine()
-    results, failures = interleave(contenders, rounds, figure, cpus, timeout)
+    results, failures = interleave(contenders, rounds, figure, cpus, timeout, patience)
     if own and own.name in failures:
         print(f"bench {bench}: {' '.join(map(str, own.command))}: {failures[own.name]}", file=sys.stderr)
         return 1
@@ -130,10 +154,11 @@ def report(bench, own, peers, rounds, figure, cpus, missing=None, higher_is_bett
             ratio = {key: 1 / value for key, value in ratio.items()}
 
     print(f"{bench}: {figure}, {rounds} interleaved runs each on {len(cpus)} of {before['processors']} processors "
-          f"({before['processor']}), load {before['load']:.1f} before and {os.getloadavg()[0]:.1f} after")
+          f"({before['processor']}); others: processor time that other programs took meanwhile")
     for name, e in ([("headway", own_entry)] if own_entry else []) + list(peer_entries.items()):
         extra = "  ".join(f"{key} {e[key]}" for key in details if key in e)
-        print(f"  {name:<32} median {e['median']:12,.1f}   best {e['best']:12,.1f}   {extra}")
+        print(f"  {name:<32} median {e['median']:12,.1f}   best {e['best']:12,.1f}   "
+              f"others {statistics.mean(e['others']):4.0%}  {extra}")
     for name, (why, remedy) in missing.items():
         print(f"  {name:<32} missing: {why}" + (f" ({remedy})" if remedy else ""))
     if ratio:

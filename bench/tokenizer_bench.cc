@@ -1,8 +1,7 @@
-// Speed of encoding (MB of text a second on one thread) and of training a vocabulary of 8,192 (seconds).
+// Speed of encoding (MB of text a second on one thread) or of training a vocabulary of 8,192 (seconds), as
+// one JSON object; bench/tokenizer.py runs this and its peers in turns.
 //
-//   tokenizer_bench --text TEXT.jsonl[.gz] --tokenizer NAME.tiktoken [--rounds N] [--threads N]
-//
-// Prints one JSON object a round, so that a script can run rounds of a peer in between.
+//   tokenizer_bench encode|train --text TEXT.jsonl[.gz] --tokenizer NAME.tiktoken [--threads N]
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -15,16 +14,16 @@
 using namespace headway;
 
 int main(int argc, char** argv) try {
+  std::string what;
   std::string text;
   std::string ranks;
-  int rounds = 1;
   int threads = ThreadPool::available();
   CLI::App app("Tokenizer speed");
+  app.add_option("WHAT", what)->required()->check(CLI::IsMember({"encode", "train"}));
   app.add_option("--text", text, "Documents: .jsonl with a field `text`, or another kind that prepare reads")
       ->required();
-  app.add_option("--tokenizer", ranks, "NAME.tiktoken")->required();
-  app.add_option("--rounds", rounds)->check(CLI::PositiveNumber);
-  app.add_option("--threads", threads, "Of training")->check(CLI::PositiveNumber);
+  app.add_option("--tokenizer", ranks, "NAME.tiktoken to encode with")->required();
+  app.add_option("--threads", threads, "Of training; encoding has one")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   std::vector<std::vector<std::string>> groups(1);
@@ -37,10 +36,10 @@ int main(int argc, char** argv) try {
       groups.back().push_back(std::move(document));
     }
   }
-  const data::Tokenizer tokenizer = data::Tokenizer::load(ranks);
-  ThreadPool pool(threads, false);
+  nlohmann::json json = {{"bytes", bytes}};
   const SteadyClock clock;
-  for (int round = 0; round < rounds; ++round) {
+  if (what == "encode") {
+    const data::Tokenizer tokenizer = data::Tokenizer::load(ranks);
     std::size_t tokens = 0;
     std::vector<std::int32_t> ids;
     const double start = clock.seconds();
@@ -51,23 +50,21 @@ int main(int argc, char** argv) try {
         tokens += ids.size();
       }
     }
-    const double encoded = clock.seconds();
+    json["encode_mb_per_second"] = static_cast<double>(bytes) / 1e6 / (clock.seconds() - start);
+    json["tokens"] = tokens;
+  } else {
+    ThreadPool pool(threads, false);
     data::BpeOptions options;
     options.document_characters = 0;
+    const double start = clock.seconds();
     const data::Tokenizer trained = data::train_bpe(
         static_cast<std::int64_t>(groups.size()),
         [&](std::int64_t i) { return groups[static_cast<std::size_t>(i)]; }, options, pool);
-    const double done = clock.seconds();
-    const nlohmann::json json = {
-        {"bytes", bytes},
-        {"tokens", tokens},
-        {"encode_mb_per_second", static_cast<double>(bytes) / 1e6 / (encoded - start)},
-        {"train_seconds", done - encoded},
-        {"train_threads", threads},
-        {"vocab_size", trained.vocab_size()}};
-    std::printf("%s\n", json.dump().c_str());
-    std::fflush(stdout);
+    json["train_seconds"] = clock.seconds() - start;
+    json["vocab_size"] = trained.vocab_size();
+    json["threads"] = threads;
   }
+  std::printf("%s\n", json.dump().c_str());
 } catch (const Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return error.exit_code();

@@ -79,6 +79,8 @@ def main():
     parser.add_argument("--runs", type=int, default=5, help="runs of each")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, help="length of one peer run")
+    parser.add_argument("--patience", type=float, default=0, metavar="SECONDS",
+                        help="wait up to so long before each run for other programs to pause")
     parser.add_argument("--peers-only", action="store_true", help="don't run Headway")
     parser.add_argument("--tune", action="store_true", help="compare the peers' settings instead, to choose the fastest")
     args = parser.parse_args()
@@ -103,7 +105,7 @@ def main():
     own = None if args.peers_only or args.tune else interleave.Contender(
         "headway", [args.headway, "bench", "train", "--json"])
     return interleave.report("train", own, peers, args.runs, "tokens_per_second", cpus, missing,
-                             details=("mfu", "gflops", "torch"))
+                             details=("mfu", "gflops", "torch"), patience=args.patience)
 
 
 if __name__ == "__main__":
