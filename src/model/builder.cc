@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "graph/operators/elementwise.h"
 #include "model/gpt.h"
 
 namespace headway::model {
@@ -14,12 +15,12 @@ class Named {
   void add(const std::string& name, T value) {
     if (!table_.emplace(name, std::move(value)).second) throw Bug(name + " is registered twice");
   }
-  const T& get(const std::string& kind, const std::string& name) const {
+  const T& get(const std::string& kind, const std::string& name, const std::string& where) const {
     const auto found = table_.find(name);
     if (found != table_.end()) return found->second;
     std::vector<std::string> known;
     for (const auto& [key, value] : table_) known.push_back(key);
-    refuse_name("[model]", kind, name, known);
+    refuse_name(where, kind, name, known);
   }
 
  private:
@@ -31,6 +32,18 @@ Named<AttentionVariant>& attentions() {
   static Named<AttentionVariant> table = [] {
     Named<AttentionVariant> own;
     own.add("causal", causal_attention);
+    return own;
+  }();
+  return table;
+}
+Named<Activation>& activations() {
+  static Named<Activation> table = [] {
+    Named<Activation> own;
+    for (graph::ActivationKind kind : {graph::ActivationKind::relu, graph::ActivationKind::relu2,
+                                       graph::ActivationKind::gelu, graph::ActivationKind::silu}) {
+      own.add(std::string(graph::name_of(kind)),
+              [kind](Builder& b, graph::Value x) { return graph::activation(b.graph, kind, x); });
+    }
     return own;
   }();
   return table;
@@ -70,10 +83,20 @@ graph::Value Builder::block_parameter(const std::string& name, Shape shape, cons
 RegisterAttention::RegisterAttention(const std::string& name, AttentionVariant variant) {
   attentions().add(name, std::move(variant));
 }
+RegisterActivation::RegisterActivation(const std::string& name, Activation activation) {
+  activations().add(name, std::move(activation));
+}
 RegisterArchitecture::RegisterArchitecture(const std::string& name, Architecture architecture) {
   architectures().add(name, std::move(architecture));
 }
-const AttentionVariant& attention_variant(const std::string& name) { return attentions().get("attention variant", name); }
-const Architecture& architecture(const std::string& name) { return architectures().get("architecture", name); }
+const AttentionVariant& attention_variant(const std::string& name, const std::string& where) {
+  return attentions().get("attention variant", name, where);
+}
+const Activation& activation(const std::string& name, const std::string& where) {
+  return activations().get("activation", name, where);
+}
+const Architecture& architecture(const std::string& name, const std::string& where) {
+  return architectures().get("architecture", name, where);
+}
 
 }  // namespace headway::model

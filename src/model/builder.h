@@ -52,16 +52,23 @@ using AttentionVariant = std::function<graph::Value(Builder&, graph::Value n)>;
 // tokens -> logits [batch, time, vocab] before the soft cap.
 using Architecture = std::function<graph::Value(Builder&)>;
 
+// x [batch, time, hidden] -> the same shape, element by element.
+using Activation = std::function<graph::Value(Builder&, graph::Value x)>;
+
 // Registers a variant at namespace scope: static const model::RegisterAttention mine{"mine", build_mine};
 struct RegisterAttention {
   RegisterAttention(const std::string& name, AttentionVariant variant);
+};
+struct RegisterActivation {
+  RegisterActivation(const std::string& name, Activation activation);
 };
 struct RegisterArchitecture {
   RegisterArchitecture(const std::string& name, Architecture architecture);
 };
 
-// Throw InputError with the nearest known name.
-const AttentionVariant& attention_variant(const std::string& name);
-const Architecture& architecture(const std::string& name);
+// Throw InputError at `where` with the nearest known name.
+const AttentionVariant& attention_variant(const std::string& name, const std::string& where = "[model]");
+const Activation& activation(const std::string& name, const std::string& where = "[model]");
+const Architecture& architecture(const std::string& name, const std::string& where = "[model]");
 
 }  // namespace headway::model

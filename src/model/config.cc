@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "model/builder.h"
 
 namespace headway::model {
 namespace {
@@ -82,8 +83,7 @@ Config read_config(TomlTable table) {
   c.sequence = positive(table, "sequence", c.sequence);
   c.mlp_ratio = table.number("mlp_ratio", c.mlp_ratio);
   if (!(c.mlp_ratio > 0) || c.mlp_width() < 1) table.refuse("mlp_ratio", "must be positive");
-  c.activation = graph::activation_kind(table.text("activation", std::string(graph::name_of(c.activation))),
-                                        table.where("activation"));
+  c.activation = table.text("activation", c.activation);
   c.gated_mlp = table.boolean("gated_mlp", c.gated_mlp);
   c.rotary_base = table.number("rotary_base", c.rotary_base);
   if (!(c.rotary_base > 1)) table.refuse("rotary_base", "must be above 1");
@@ -115,6 +115,9 @@ Config read_config(TomlTable table) {
   TomlTable options = table.table("options");
   for (const std::string& key : options.keys()) c.options[key] = options.number(key);
   table.finish();
+  architecture(c.architecture, table.where("architecture"));
+  attention_variant(c.attention, table.where("attention"));
+  activation(c.activation, table.where("activation"));
   return c;
 }
 
@@ -126,7 +129,7 @@ std::string to_toml(const Config& c) {
       "value_gate_channels = {}\nconvolution = {}\nresidual_lambdas = {}\nresidual_init = {}\nx0_init = {}\n"
       "embedding_std = {}\nhead_std = {}\nfc_init = {}\n",
       c.architecture, c.attention, c.depth, c.width, c.heads, c.kv_heads, c.head_dim, c.vocab, c.sequence,
-      c.mlp_ratio, graph::name_of(c.activation), c.gated_mlp, c.rotary_base, c.norm_eps, c.qk_gain, c.softcap,
+      c.mlp_ratio, c.activation, c.gated_mlp, c.rotary_base, c.norm_eps, c.qk_gain, c.softcap,
       c.windows, c.value_embeddings, c.value_gate_channels,
       c.convolution, c.residual_lambdas, c.residual_init, c.x0_init, c.embedding_std, c.head_std, c.fc_init);
   if (!c.options.empty()) {

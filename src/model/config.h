@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/toml.h"
-#include "graph/operators/elementwise.h"
 
 namespace headway::model {
 
@@ -19,7 +18,7 @@ struct Config {
   std::int64_t vocab = 8192;
   std::int64_t sequence = 1024;         // training and scoring context, tokens
   double mlp_ratio = 4;                 // hidden width / width
-  graph::ActivationKind activation = graph::ActivationKind::relu2;
+  std::string activation = "relu2";     // a registered activation of the MLP
   bool gated_mlp = false;               // activation(x Wgate) * (x Wfc)
   double rotary_base = 100000;
   double norm_eps = 1.1920928955078125e-07;  // float32's epsilon, as F.rms_norm takes it

@@ -26,9 +26,9 @@ Value mlp(Builder& b, Value m) {
   if (c.gated_mlp) {
     const Value gate =
         graph::linear(b.graph, m, b.block_parameter("mlp.gate", in, "matrix", Init::uniform(c.fc_init * bound(c))));
-    h = graph::multiply(b.graph, graph::activation(b.graph, c.activation, gate), h);
+    h = graph::multiply(b.graph, activation(c.activation)(b, gate), h);
   } else {
-    h = graph::activation(b.graph, c.activation, h);
+    h = activation(c.activation)(b, h);
   }
   return graph::linear(b.graph, h, b.block_parameter("mlp.proj", {c.width, c.mlp_width()}, "matrix", Init::constant(0)));
 }

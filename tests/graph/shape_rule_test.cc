@@ -120,18 +120,5 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(parameter.param.op->name()) + "_" + std::to_string(parameter.index);
     });
 
-TEST(ActivationKinds, AreFoundByName) {
-  for (ActivationKind kind :
-       {ActivationKind::relu, ActivationKind::relu2, ActivationKind::gelu, ActivationKind::silu})
-    EXPECT_EQ(activation_kind(std::string(name_of(kind)), "r.toml:1"), kind);
-  try {
-    activation_kind("relu3", "r.toml:7");
-    FAIL() << "relu3 was taken";
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()).find("r.toml:7: 'relu3' is not a known activation"), 0u)
-        << error.what();
-  }
-}
-
 }  // namespace
 }  // namespace headway::graph

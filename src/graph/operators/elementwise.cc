@@ -1,7 +1,6 @@
 #include "graph/operators/elementwise.h"
 
 #include "base/error.h"
-#include "base/toml.h"
 #include "graph/operators/linear.h"
 
 namespace headway::graph {
@@ -40,16 +39,6 @@ std::string_view name_of(ActivationKind kind) {
     case ActivationKind::silu: return "silu";
   }
   throw Bug("unknown activation");
-}
-
-ActivationKind activation_kind(const std::string& name, const std::string& where) {
-  std::vector<std::string> known;
-  for (ActivationKind kind :
-       {ActivationKind::relu, ActivationKind::relu2, ActivationKind::gelu, ActivationKind::silu}) {
-    if (name == name_of(kind)) return kind;
-    known.emplace_back(name_of(kind));
-  }
-  refuse_name(where, "activation", name, known);
 }
 
 std::vector<TensorType> Activation::infer(std::span<const TensorType> in) const { return alike(*this, in, 1); }

@@ -22,8 +22,6 @@ struct Multiply : Operator {
 // relu2: max(x, 0)^2. gelu: x Phi(x) (the exact one). silu: x sigmoid(x).
 enum class ActivationKind { relu, relu2, gelu, silu };
 std::string_view name_of(ActivationKind kind);
-// Throws InputError at `where` for an unknown name.
-ActivationKind activation_kind(const std::string& name, const std::string& where);
 
 struct Activation : Operator {
   explicit Activation(ActivationKind kind) : kind(kind) {}
