@@ -18,7 +18,7 @@ std::string_view name_of(Split split);
 struct SplitSize {
   std::int64_t documents = 0;
   std::int64_t bytes = 0;   // of text
-  std::int64_t groups = 0;  // row groups; 1,024 consecutive documents where the source had none
+  std::int64_t groups = 0;  // row groups; consecutive documents where the source had none (data/prepare.h)
 };
 
 // Where documents came from.

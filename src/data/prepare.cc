@@ -14,7 +14,11 @@ namespace headway::data {
 namespace {
 
 constexpr std::size_t kFewDocuments = 3200;
-constexpr std::size_t kGroupDocuments = 1024;
+// Ranks read every world-th group, so each split of a corpus gets groups for many ranks: a sixteenth of its
+// documents each, at most 1,024 in train; the others have a hundredth of the documents, and so of the group.
+constexpr std::size_t kGroups = 16;
+constexpr std::size_t kGroupDocuments[3] = {1024, 10, 10};  // by Split
+constexpr std::size_t kReadAhead = kGroups * 1024;
 constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
 // Two hashes of the same text: which split it goes to must say nothing about which texts are alike.
 constexpr std::uint64_t kSplitSeed = 0x48575350;
@@ -56,11 +60,12 @@ class HashSet {
 
 std::uint64_t identity(const std::string& text) { return hash64(text, kIdentitySeed); }
 
-// Which split a document goes to.
-class SplitRule {
+// Which split a document goes to, and how many make a group there.
+class Layout {
  public:
   // Reads ahead, but not further than it takes to know that there are many documents.
-  explicit SplitRule(const std::vector<TextSource>& sources) {
+  Layout(const std::vector<TextSource>& sources, bool progress) {
+    Progress line("looking ahead, documents", 0, progress);
     HashSet seen;
     std::vector<std::uint64_t> hashes;
     DocumentBatch batch;
@@ -71,26 +76,35 @@ class SplitRule {
           for (const std::string& text : batch.documents) {
             if (seen.insert(identity(text))) hashes.push_back(hash64(text, kSplitSeed));
           }
-          if (hashes.size() >= kFewDocuments) return;
+          line.update(static_cast<std::int64_t>(hashes.size()));
+          if (hashes.size() >= kReadAhead) return;
         }
       }
     }
-    if (hashes.empty()) return;
-    std::sort(hashes.begin(), hashes.end());
-    few_ = true;
-    const std::size_t each = std::max<std::size_t>(1, std::min<std::size_t>(32, hashes.size() / 20));
-    if (hashes.size() == 1) return;
-    if (hashes.size() == 2) {
-      public_val_.insert(hashes[0]);
-      return;
+    if (hashes.size() < kFewDocuments) choose_among(hashes);
+    std::size_t counts[3] = {};
+    for (const std::uint64_t hash : hashes) ++counts[static_cast<int>(split_of(hash))];
+    for (int s = 0; s < 3; ++s) {
+      group_documents_[s] = std::clamp<std::size_t>(counts[s] / kGroups, 1, kGroupDocuments[s]);
     }
-    official_.insert(hashes.begin(), hashes.begin() + static_cast<std::ptrdiff_t>(each));
-    public_val_.insert(hashes.begin() + static_cast<std::ptrdiff_t>(each),
-                       hashes.begin() + static_cast<std::ptrdiff_t>(2 * each));
   }
 
-  Split operator()(const std::string& text) const {
-    const std::uint64_t hash = hash64(text, kSplitSeed);
+  Split split_of(const std::string& text) const { return split_of(hash64(text, kSplitSeed)); }
+  std::size_t group_documents(Split split) const { return group_documents_[static_cast<int>(split)]; }
+
+ private:
+  void choose_among(std::vector<std::uint64_t>& hashes) {
+    few_ = true;
+    std::sort(hashes.begin(), hashes.end());
+    const std::size_t each = std::max<std::size_t>(1, std::min<std::size_t>(32, hashes.size() / 20));
+    const std::size_t official = hashes.size() >= 3 ? each : 0;
+    const std::size_t public_val = hashes.size() >= 2 ? each : 0;
+    for (std::size_t i = 0; i < official + public_val; ++i) {
+      (i < official ? official_ : public_val_).insert(hashes[i]);
+    }
+  }
+
+  Split split_of(std::uint64_t hash) const {
     if (few_) {
       return official_.contains(hash)     ? Split::official
              : public_val_.contains(hash) ? Split::public_val
@@ -103,6 +117,7 @@ class SplitRule {
  private:
   bool few_ = false;
   std::unordered_set<std::uint64_t> official_, public_val_;
+  std::size_t group_documents_[3] = {kGroupDocuments[0], kGroupDocuments[1], kGroupDocuments[2]};
 };
 
 // Documents of a split waiting for their group to be complete.
@@ -127,7 +142,7 @@ std::int64_t total_bytes(const std::vector<TextSource>& sources) {
 
 PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std::filesystem::path& out,
                               FileSystem& files, bool progress) {
-  const SplitRule split_of(sources);
+  const Layout layout(sources, progress);
   CorpusWriter writer(out, files);
   PreparedCorpus result;
   HashSet seen;
@@ -156,13 +171,14 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
             ++result.duplicates;
             continue;
           }
-          const Split split = split_of(text);
+          const Split split = layout.split_of(text);
           OpenGroup& group = open[static_cast<int>(split)];
           ++account.documents;
           account.bytes += static_cast<std::int64_t>(text.size());
           group.bytes += text.size();
           group.documents.push_back(std::move(text));
-          if (!batch.row_group && (group.documents.size() == kGroupDocuments || group.bytes >= kGroupBytes)) {
+          if (!batch.row_group &&
+              (group.documents.size() == layout.group_documents(split) || group.bytes >= kGroupBytes)) {
             end_group(split);
           }
         }

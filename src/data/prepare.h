@@ -27,8 +27,10 @@ struct PreparedCorpus {
 // with the smallest hashes are taken, 32 for each of the two, but no more than a twentieth each and at least
 // one (of two documents one is public_val, of one none).
 //
-// Documents of a Parquet row group that go to the same split form a group there; other documents form groups
-// of 1,024, smaller before a Parquet file and at the end, or at 64 MiB of text.
+// Documents of a Parquet row group that go to the same split form a group there. Other documents form groups
+// of 1,024 in train and of 10 elsewhere, but at most a sixteenth of the split where there are less than
+// 16,384 documents, so that several ranks find groups to read; smaller ones before a Parquet file and at the
+// end, or at 64 MiB of text.
 //
 // Progress goes to stderr when `progress`. Throws InputError when there are no documents at all, and whatever
 // the readers and the writer throw.

@@ -112,8 +112,26 @@ TEST(Prepare, SplitsManyDocumentsByTheirHashAlone) {
     EXPECT_GT(a.size(split).documents, 140);
     EXPECT_LT(a.size(split).documents, 260);
   }
-  for (std::int64_t g = 0; g + 1 < a.size(Split::train).groups; ++g)
-    EXPECT_EQ(a.group(Split::train, g).size(), 1024u);
+  for (const auto& [split, documents] : {std::pair{Split::train, 1024u}, std::pair{Split::public_val, 10u}}) {
+    for (std::int64_t g = 0; g + 1 < a.size(split).groups; ++g)
+      EXPECT_EQ(a.group(split, g).size(), documents);
+  }
+}
+
+TEST(Prepare, MakesGroupsForSeveralRanksOfFewDocuments) {
+  const TemporaryFolder folder;
+  for (const int count : {400, 1000, 5000}) {
+    folder.write("in.jsonl", json_lines(0, count));
+    prepare({folder / "in.jsonl"}, folder / "c");
+    const Corpus corpus(folder / "c");
+    for (const Split split : kSplits) {
+      const SplitSize size = corpus.size(split);
+      EXPECT_GE(size.groups, 16) << name_of(split) << " of " << count;
+      for (std::int64_t g = 0; g + 1 < size.groups; ++g) {
+        EXPECT_EQ(static_cast<std::int64_t>(corpus.group(split, g).size()), size.documents / 16);
+      }
+    }
+  }
 }
 
 TEST(Prepare, KeepsRowGroupsOfParquet) {
