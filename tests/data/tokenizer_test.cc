@@ -17,6 +17,7 @@
 #include "data/gunzip.h"
 #include "data/random_text.h"
 #include "data/split.h"
+#include "data/temporary_folder.h"
 #include "data/tokenizer_files.h"
 
 namespace headway::data {
@@ -91,18 +92,7 @@ std::vector<std::string> byte_ranks() {
 
 class TokenizerFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() /
-        ("headway-tokenizer-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
-         ::testing::UnitTest::GetInstance()->current_test_info()->name() + "-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path write(const std::string& name, const std::string& text) {
-    FileSystem::real().write_atomically(folder_ / name, text);
-    return folder_ / name;
-  }
+  fs::path write(const std::string& name, const std::string& text) { return folder_.write(name, text); }
   std::string load_error(const fs::path& path) {
     try {
       Tokenizer::load(path);
@@ -111,7 +101,7 @@ class TokenizerFiles : public testing::Test {
     }
     return "";
   }
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST(TokenizerEncode, AsTheDefinitionOnRandomVocabularies) {
@@ -352,7 +342,8 @@ TEST_P(PublicVectors, AsTiktoken) {
   expect_vectors(Tokenizer(read_ranks(fs::path(folder) / (name + ".tiktoken")), {"<|endoftext|>"}, name),
                  name);
 }
-INSTANTIATE_TEST_SUITE_P(Tokenizer, PublicVectors, testing::Values("gpt2", "cl100k_base", "o200k_base"));
+INSTANTIATE_TEST_SUITE_P(Tokenizer, PublicVectors, testing::Values("gpt2", "cl100k_base", "o200k_base"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace headway::data

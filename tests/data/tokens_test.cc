@@ -1,7 +1,6 @@
 #include "data/tokens.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
@@ -9,6 +8,7 @@
 #include "base/random.h"
 #include "data/corpus_writer.h"
 #include "data/random_text.h"
+#include "data/temporary_folder.h"
 
 namespace headway::data {
 namespace {
@@ -25,11 +25,6 @@ std::vector<std::string> some_ranks() {
 class TokensTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() /
-        ("headway-tokens-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
-         "-" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
     Random random(9);
     CorpusWriter writer(folder_ / "corpus", FileSystem::real());
     for (int g = 0; g < 21; ++g) {
@@ -40,7 +35,6 @@ class TokensTest : public testing::Test {
     }
     writer.finish({});
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Corpus corpus() const { return Corpus(folder_ / "corpus"); }
 
@@ -64,7 +58,7 @@ class TokensTest : public testing::Test {
     EXPECT_EQ(tokens.tokens(), total);
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
   std::vector<std::vector<std::string>> texts_;
   Tokenizer tokenizer_{some_ranks(), {"<|bos|>"}};
 };
