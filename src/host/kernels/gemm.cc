@@ -10,7 +10,7 @@ namespace {
 // Rows of A that are packed at a time: with kBlockK columns they stay in the second cache.
 constexpr std::int64_t kBlockRows = kTileRows * 8;
 // Floats of B that are packed at a time.
-constexpr std::int64_t kBlockB = 512 * 1024;
+constexpr std::int64_t kBlockB = 256 * 1024;
 constexpr std::int64_t kColumnStep = kBlockRows + 16;
 constexpr std::int64_t kPackedA = std::max(kBlockRows * kRowStride, kBlockK* kColumnStep);
 

@@ -13,6 +13,11 @@ using Tile = void (*)(std::int64_t k, const float* a, std::int64_t step, const f
 template <int rows, bool by_rows>
 void tile(std::int64_t k, const float* a, std::int64_t step, const float* b, float* c, std::int64_t ldc,
           bool accumulate) {
+  // Where C comes from memory, it arrives while the products are taken.
+  for (int i = 0; i < rows; ++i) {
+    __builtin_prefetch(c + i * ldc, 1);
+    __builtin_prefetch(c + i * ldc + kTileColumns - 1, 1);
+  }
   F32 sums[rows][kTileVectors] = {};
 #pragma GCC unroll 2
   for (std::int64_t l = 0; l < k; ++l) {
