@@ -44,6 +44,27 @@ std::map<std::string, std::vector<RegionCase>> table() {
                h.vocab});
     }
   }
+
+  // Norms of heads, of parts of heads, of several heads and of whole rows.
+  struct Heads {
+    std::int64_t batch, time, heads, d, size;
+  };
+  for (const Heads& h :
+       {Heads{1, 1, 1, 2, 2}, Heads{2, 5, 3, 6, 6}, Heads{1, 33, 2, 16, 16}, Heads{2, 17, 4, 32, 128},
+        Heads{1, 9, 4, 10, 20}, Heads{2, 3, 2, 64, 32}, Heads{3, 65, 1, 128, 128}}) {
+    const graph::TensorType x = real({h.batch, h.time, h.heads * h.d});
+    for (double eps : {1e-6, 1e-2}) {
+      const auto norm = std::make_shared<graph::RmsNorm>(h.size, eps);
+      const auto norm_grad = std::make_shared<graph::RmsNormGrad>(h.size, eps);
+      for (bool inverse : {false, true}) {
+        const auto rotary = std::make_shared<graph::Rotary>(h.d, 1000.0, inverse);
+        cases["rotary+rms_norm"].push_back({{rotary, norm}, {{x}, {x}}, h.size});
+        cases["rms_norm_grad+rotary"].push_back({{norm_grad, rotary}, {{x, x}, {x}}, h.size});
+      }
+      cases["rms_norm_grad+add"].push_back(
+          {{norm_grad, std::make_shared<graph::Add>()}, {{x, x}, {x, x}}, h.size});
+    }
+  }
   return cases;
 }
 
