@@ -1,7 +1,7 @@
 """What the bench drivers share: runs Headway and its peers in turns and compares medians.
 
 A run is a command that prints one JSON object as its last line. Runs are interleaved (own, peer, peer, own, ...), each
-round in another order, because a shared machine changes speed from minute to minute: what one meets, the others meet too.
+round in another order, because a shared machine changes speed from minute to minute: what one meets, all meet.
 """
 
 import dataclasses
@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-# Settings that change the speed of numeric libraries. All runs start without those the caller happens to have, so that
-# only what is written in a Contender counts.
+# Settings that change the speed of numeric libraries. All runs start without those the caller happens to have, so
+# that only what is written in a Contender counts.
 TUNING = ("OMP_", "KMP_", "GOMP_", "OPENBLAS_", "GOTO_", "NVPL_", "MKL_", "BLIS_", "DNNL_", "ONEDNN_", "MALLOC_",
           "GLIBC_TUNABLES", "LD_LIBRARY_PATH", "LD_PRELOAD", "TORCH_")
 
@@ -61,7 +61,7 @@ def wait_for_quiet(cpus, patience):
 
 
 def run_once(contender, cpus, timeout):
-    """The JSON object that the run printed, with "others": the share of `cpus` that other processes used meanwhile."""
+    """The JSON object that the run printed, with "others": the share of `cpus` that other programs used meanwhile."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(TUNING)} | contender.environment
     start, busy, own = time.monotonic(), busy_seconds(), os.times()
     try:
@@ -84,8 +84,11 @@ def run_once(contender, cpus, timeout):
         raise Failed(f"its last line is no JSON: {lines[-1][:120]}") from None
 
 
-def interleave(contenders, rounds, figure, cpus, timeout=600, patience=0, log=sys.stderr):
-    """Runs each contender `rounds` times, each when the machine is quiet or after `patience` seconds. Returns ({name: [results]}, {name: why it gave nothing})."""
+def interleave(contenders, rounds, figure, cpus, timeout=600, patience=0, required=None, log=sys.stderr):
+    """Runs each contender `rounds` times, each when the machine is quiet or after `patience` seconds.
+
+    Returns ({name: [results]}, {name: why it gave nothing}), early when the contender named `required` fails.
+    """
     results, failures = {c.name: [] for c in contenders}, {}
     for r in range(rounds):
         for contender in contenders[r % len(contenders):] + contenders[:r % len(contenders)]:
@@ -100,10 +103,12 @@ def interleave(contenders, rounds, figure, cpus, timeout=600, patience=0, log=sy
                 failures[contender.name] = why
                 results.pop(contender.name)
                 print(f"{contender.name}: {why}", file=log, flush=True)
+                if contender.name == required:
+                    return results, failures
                 continue
             results[contender.name].append(result)
-            print(f"round {r + 1}/{rounds}  {contender.name:<32} {value:12,.1f} {figure}  others {result['others']:.0%}",
-                  file=log, flush=True)
+            print(f"round {r + 1}/{rounds}  {contender.name:<32} {value:12,.1f} {figure}  "
+                  f"others {result['others']:.0%}", file=log, flush=True)
     return results, failures
 
 
@@ -133,7 +138,8 @@ def report(bench, own, peers, rounds, figure, cpus, missing=None, higher_is_bett
     """
     contenders = ([own] if own else []) + peers
     before = machine()
-    results, failures = interleave(contenders, rounds, figure, cpus, timeout, patience)
+    results, failures = interleave(contenders, rounds, figure, cpus, timeout, patience,
+                                   own.name if own else None)
     if own and own.name in failures:
         print(f"bench {bench}: {' '.join(map(str, own.command))}: {failures[own.name]}", file=sys.stderr)
         return 1

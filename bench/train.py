@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tokens per second of a training step on the CPU: Headway against PyTorch (standard library only).
 
-Both train the same model (depth 4, width 256, 2 heads of 128, 512 tokens a row, 8 rows, vocabulary 8192, float32, AdamW)
-on random tokens: forward, backward and optimizer step. See bench/README.md.
+Both train the same model (depth 4, width 256, 2 heads of 128, 512 tokens a row, 8 rows, vocabulary 8192, float32,
+AdamW) on random tokens: forward, backward and optimizer step. See bench/README.md.
 """
 
 import argparse
@@ -17,8 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 PEER = HERE / "peers" / "torch_train.py"
 DEBIAN_PYTHON = "/usr/bin/python3"
 
-# Without these glibc returns the 134 MB of logits to the kernel after each use and pages them in again in every step, which
-# costs PyTorch a quarter of its speed. (Headway keeps one arena and doesn't call malloc during a step.)
+# Without these glibc returns the 134 MB of logits to the kernel after each use and pages them in again in every step,
+# which costs PyTorch a quarter of its speed. (Headway keeps one arena.)
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "2000000000", "MALLOC_TRIM_THRESHOLD_": "20000000000",
                "MALLOC_TOP_PAD_": "268435456"}
 
@@ -31,7 +31,7 @@ def current_pytorch(python, threads, extra):
     """(name of the setting, Contender) by expected speed; the first is the one that is compared."""
     command = [python, str(PEER), "--threads", str(threads)] + extra
     remedy = "`./run bench train --install` makes it, several GB"
-    # Threads aren't bound under torch.compile: its code brings a second OpenMP, which would bind to the same processors.
+    # Threads aren't bound under torch.compile: its code brings a second OpenMP, bound to the same processors.
     unbound = {"OMP_NUM_THREADS": str(threads)} | KEEP_MEMORY
     settings = {
         "eager, memory kept": (command, openmp(threads) | KEEP_MEMORY),
@@ -44,7 +44,8 @@ def current_pytorch(python, threads, extra):
 
 
 def debian_pytorch(threads, extra):
-    command = [DEBIAN_PYTHON, str(PEER), "--threads", str(threads), "--attention", "masked", "--adamw", "foreach"] + extra
+    command = [DEBIAN_PYTHON, str(PEER), "--threads", str(threads), "--attention", "masked", "--adamw", "foreach"]
+    command += extra
     remedy = "apt install python3-torch libopenblas0-openmp"
     folder = interleave.library_folder("openblas-openmp")
     blas = {"LD_LIBRARY_PATH": folder} if folder else {}
@@ -78,16 +79,18 @@ def main():
     parser.add_argument("--install", action="store_true", help="make that environment first (several GB from PyPI)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seconds", type=float, help="length of one peer run")
+    parser.add_argument("--seconds", type=float, default=6, help="length of one run, after its warm-up")
     parser.add_argument("--patience", type=float, default=0, metavar="SECONDS",
                         help="wait up to so long before each run for other programs to pause")
     parser.add_argument("--peers-only", action="store_true", help="don't run Headway")
-    parser.add_argument("--tune", action="store_true", help="compare the peers' settings instead, to choose the fastest")
+    parser.add_argument("--tune", action="store_true", help="compare the peers' settings instead")
     args = parser.parse_args()
     if args.install:
         install(args.venv)
+    if args.runs < 1:
+        parser.error("--runs must be at least 1")
     cpus = interleave.processors(args.threads)
-    extra = ["--seconds", str(args.seconds)] if args.seconds else []
+    extra = ["--seconds", str(args.seconds)]
     peers, missing = [], {}
     for python, settings in ((str(args.venv / "bin" / "python"), None), (DEBIAN_PYTHON, debian_pytorch)):
         contenders = (settings(args.threads, extra) if settings else current_pytorch(python, args.threads, extra))
@@ -103,7 +106,7 @@ def main():
         else:
             peers.append(contenders[0][1])
     own = None if args.peers_only or args.tune else interleave.Contender(
-        "headway", [args.headway, "bench", "train", "--json"])
+        "headway", [args.headway, "bench", "train", "--json", "--threads", str(args.threads)] + extra)
     return interleave.report("train", own, peers, args.runs, "tokens_per_second", cpus, missing,
                              details=("mfu", "gflops", "torch"), patience=args.patience)
 

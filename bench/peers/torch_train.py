@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The bench model in PyTorch on the CPU: forward, backward and AdamW step on random tokens, as fast as we can write it.
+"""The bench model in PyTorch on the CPU: forward, backward and AdamW step on random tokens, as fast as it goes.
 
 Runs with PyTorch 1.13 and later. Prints one JSON line: tokens_per_second, step_seconds (each timed step), gflops,
-flops_per_token, parameters, and the settings. Settings are options rather than choices made here, so that the driver can
-take the best of them: bench/train.py says which it uses.
+flops_per_token, parameters, and the settings. Settings are options rather than choices made here, so that the driver
+can take the best of them: bench/train.py says which it uses.
 """
 
 import argparse
