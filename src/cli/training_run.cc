@@ -158,6 +158,7 @@ class Run {
     write("environment.json", {{"headway", HEADWAY_VERSION},
                                {"processor", processor_name()},
                                {"threads", pool_.size()},
+                               {"parameters", figures_of(recipe_).parameters},
                                {"peak_flops", peak_flops_},
                                {"compiler", __VERSION__},
                                {"corpus", fs::absolute(options_.corpus).string()},

@@ -114,8 +114,7 @@ TEST(Probes, PassAnHonestModelAndCatchEachCheat) {
           return logits;
         },
         kBatch, kTime, kVocab, seed);
-    // The changed suffix can begin with the token it had by chance.
-    if (seed == 1) EXPECT_FALSE(passed(ahead, "causality"));
+    EXPECT_FALSE(passed(ahead, "causality"));
 
     const auto leaking = probe(
         [](std::span<const std::int32_t> tokens) {

@@ -13,7 +13,7 @@ namespace headway::train {
 namespace {
 
 using test::SmallRun;
-using test::TemporaryFolder;
+using data::TemporaryFolder;
 
 struct Trained {
   TrainResult result;
@@ -42,7 +42,7 @@ class TrainerTest : public testing::Test {
   }
 
   std::filesystem::path folder(const std::string& name) {
-    const auto path = temporary_.path() / name;
+    const auto path = temporary_ / name;
     std::filesystem::create_directories(path);
     return path;
   }
@@ -86,8 +86,8 @@ TEST_F(TrainerTest, ResumesToTheBitOnTheHostClockWithRecordedTimes) {
   // And a third run can replay what the record of the first says.
   std::vector<double> recorded;
   for (const StepRecord& step : [&] {
-         FileSystem::real().write_atomically(temporary_.path() / "whole" / "recipe.toml", to_toml(recipe));
-         return read_run(temporary_.path() / "whole");
+         FileSystem::real().write_atomically(temporary_ / "whole/recipe.toml", to_toml(recipe));
+         return read_run(temporary_ / "whole");
        }().steps)
     recorded.push_back(step.step_seconds);
   EXPECT_EQ(recorded.size(), 40u + 5u);
