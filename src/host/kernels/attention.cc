@@ -98,8 +98,8 @@ void attend(const AttentionSizes& s, float scale, const float* q, const float* k
     const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t r0 = rows * t / tiles, r1 = rows * (t + 1) / tiles;
-      // What some row of this tile sees.
-      const std::int64_t end = i0 + r1;
+      // Some row of this tile sees the keys [start, end).
+      const std::int64_t start = first_key(s, i0 + r0), end = i0 + r1;
       float inverse[kTileRows];
       for (std::int64_t r = r0; r < r1; ++r) {
         const Row row(scores + r * kRowStride, rows, begin);
@@ -118,11 +118,15 @@ void attend(const AttentionSizes& s, float scale, const float* q, const float* k
       }
       for (std::int64_t c = 0; c < s.d; c += kTileColumns) {
         const std::int64_t columns = std::min<std::int64_t>(kTileColumns, s.d - c);
+        bool accumulate = false;
         for (std::int64_t j = begin; j < end; j += kBlockK) {
-          gemm_tile(ByRows::yes, static_cast<int>(r1 - r0), std::min(kBlockK, end - j),
-                    scores + ((j - begin) / kBlockK * rows + r0) * kRowStride, 0,
-                    values + c * s.time + j * kTileColumns, o + (i0 + r0) * s.row() + c, s.row(), columns,
-                    j > begin);
+          const std::int64_t first = std::max(j, start), last = std::min(j + kBlockK, end);
+          if (first >= last) continue;
+          gemm_tile(ByRows::yes, static_cast<int>(r1 - r0), last - first,
+                    scores + ((j - begin) / kBlockK * rows + r0) * kRowStride + first - j, 0,
+                    values + c * s.time + first * kTileColumns, o + (i0 + r0) * s.row() + c, s.row(), columns,
+                    accumulate);
+          accumulate = true;
         }
       }
       for (std::int64_t r = r0; r < r1; ++r) {

@@ -101,16 +101,17 @@ void head_gradients(const AttentionSizes& s, float scale, const Head& head, floa
       }
       add_to_keys(s, i0, rows, j, j_end, p, own + at.do_time, head.dv);
       add_to_keys(s, i0, rows, j, j_end, ds, own + at.q_time, head.dk);
-      // dq of a tile of rows: up to the last key that one of them sees.
+      // dq of a tile of rows: from the first to the last key that one of them sees.
       const std::int64_t tiles = (rows + kTileRows - 1) / kTileRows;
       for (std::int64_t t = 0; t < tiles; ++t) {
         const std::int64_t r0 = rows * t / tiles, r1 = rows * (t + 1) / tiles;
-        const std::int64_t keys = std::min(j_end, i0 + r1) - j;
-        if (keys <= 0 && j > begin) continue;
+        const std::int64_t start = first_key(s, i0 + r0);
+        const std::int64_t first = std::max(j, start), last = std::min(j_end, i0 + r1);
+        if (first >= last) continue;
         for (std::int64_t c = 0; c < s.d; c += kTileColumns) {
-          gemm_tile(ByRows::yes, static_cast<int>(r1 - r0), std::max<std::int64_t>(keys, 0),
-                    ds + r0 * kRowStride, 0, own + at.keys_time + c * s.time + j * kTileColumns,
-                    head.dq + (i0 + r0) * s.row() + c, s.row(), s.d - c, j > begin);
+          gemm_tile(ByRows::yes, static_cast<int>(r1 - r0), last - first, ds + r0 * kRowStride + first - j, 0,
+                    own + at.keys_time + c * s.time + first * kTileColumns, head.dq + (i0 + r0) * s.row() + c,
+                    s.row(), s.d - c, first > start);
         }
       }
     }
