@@ -102,7 +102,7 @@ Config read_config(TomlTable table) {
                              c.depth - 1));
   }
   c.value_gate_channels = positive(table, "value_gate_channels", c.value_gate_channels);
-  if (c.value_gate_channels > c.width) {
+  if (c.value_embeddings != "none" && c.value_gate_channels > c.width) {
     table.refuse("value_gate_channels", fmt::format("is {}, more than the width {}", c.value_gate_channels, c.width));
   }
   c.convolution = table.boolean("convolution", c.convolution);
