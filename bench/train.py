@@ -18,7 +18,7 @@ PEER = HERE / "peers" / "torch_train.py"
 DEBIAN_PYTHON = "/usr/bin/python3"
 
 # Without these glibc returns the 134 MB of logits to the kernel after each use and pages them in again in every step,
-# which costs PyTorch a quarter of its speed. (Headway keeps one arena.)
+# which costs PyTorch nearly a third of its speed. (Headway keeps one arena.)
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "2000000000", "MALLOC_TRIM_THRESHOLD_": "20000000000",
                "MALLOC_TOP_PAD_": "268435456"}
 
