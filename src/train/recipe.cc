@@ -80,6 +80,8 @@ TwinSection read_twin(TomlTable t, const Recipe& r) {
   w.sequence = at_least(t, "sequence", r.model.sequence, 2);
   w.batch_tokens = at_least(t, "batch_tokens", r.data.batch_tokens, 1);
   w.device_batch = at_least(t, "device_batch", w.batch_tokens / w.sequence, 1);
+  w.lr_scale = t.number("lr_scale", w.lr_scale);
+  if (!(w.lr_scale > 0)) t.refuse("lr_scale", "must be positive");
   w.fraction = t.number("fraction", w.fraction);
   if (!(w.fraction > 0 && w.fraction <= 1)) t.refuse("fraction", fmt::format("is {}; it must be in (0, 1]", w.fraction));
   if (w.width % w.heads != 0) t.refuse("heads", fmt::format("is {}, which doesn't divide the width {}", w.heads, w.width));
@@ -150,8 +152,8 @@ std::string to_toml(const Recipe& r) {
     const TwinSection& w = *r.twin;
     text += fmt::format(
         "[twin]\ndepth = {}\nwidth = {}\nheads = {}\nkv_heads = {}\nsequence = {}\nbatch_tokens = {}\n"
-        "device_batch = {}\nfraction = {}\n",
-        w.depth, w.width, w.heads, w.kv_heads, w.sequence, w.batch_tokens, w.device_batch, w.fraction);
+        "device_batch = {}\nlr_scale = {}\nfraction = {}\n",
+        w.depth, w.width, w.heads, w.kv_heads, w.sequence, w.batch_tokens, w.device_batch, w.lr_scale, w.fraction);
   }
   return text;
 }
@@ -172,6 +174,7 @@ Recipe twin_of(const Recipe& recipe) {
   r.model.value_gate_channels = std::min(r.model.value_gate_channels, w.width);
   r.data.batch_tokens = w.batch_tokens;
   r.data.device_batch = w.device_batch;
+  for (auto& [name, group] : r.optimizer.groups) group.lr *= w.lr_scale;
   r.launch.processes = 1;
   r.twin.reset();
   return r;

@@ -42,6 +42,7 @@ struct BudgetSection {
 struct TwinSection {
   std::int64_t depth = 0, width = 0, heads = 0, kv_heads = 0, sequence = 0;
   std::int64_t batch_tokens = 0, device_batch = 0;
+  double lr_scale = 1;  // of all learning rates: a twin's batches are smaller, and noisier
   double fraction = 1;  // of the priced steps
 };
 

@@ -21,6 +21,7 @@ using test::Workplace;
 constexpr int kEvery = 5;  // steps between checkpoints
 
 pid_t start(const std::string& run) {
+  std::fflush(nullptr);  // or the child would write what is still buffered
   const pid_t child = ::fork();
   if (child == 0) {
     if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) ::_exit(1);
