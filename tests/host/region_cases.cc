@@ -65,27 +65,6 @@ std::map<std::string, std::vector<RegionCase>> table() {
           {{norm_grad, std::make_shared<graph::Add>()}, {{x, x}, {x, x}}, h.size});
     }
   }
-
-  // Products whose rows are activated, or multiplied by the activation's slope, as they are finished: in one
-  // go, in pieces of the rows, of the columns, and of the sum.
-  struct Layer {
-    std::int64_t rows, in, out;
-  };
-  for (const Layer& l : {Layer{1, 1, 1}, Layer{7, 20, 33}, Layer{230, 300, 70}, Layer{40, 16, 1100}}) {
-    const graph::TensorType x = real({l.rows, l.in}), weight = real({l.out, l.in}), y = real({l.rows, l.out});
-    for (graph::ActivationKind kind : {graph::ActivationKind::relu, graph::ActivationKind::relu2,
-                                       graph::ActivationKind::gelu, graph::ActivationKind::silu}) {
-      const std::string name(graph::name_of(kind));
-      cases["linear+" + name].push_back(
-          {{std::make_shared<graph::Linear>(), std::make_shared<graph::Activation>(kind)},
-           {{x, weight}, {y}},
-           l.in});
-      cases["linear_grad_input+" + name + "_grad"].push_back(
-          {{std::make_shared<graph::LinearGradInput>(), std::make_shared<graph::ActivationGrad>(kind)},
-           {{y, weight}, {x, x}},
-           l.out});
-    }
-  }
   return cases;
 }
 
