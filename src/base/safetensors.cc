@@ -83,7 +83,7 @@ Safetensors::Safetensors(const std::filesystem::path& path)
   if (length > file_->size() - sizeof length) throw InputError(where, "truncated safetensors header");
   const std::size_t start = sizeof length + length;
   const std::size_t space = file_->size() - start;
-  std::size_t used = 0;
+  std::map<std::size_t, std::size_t> ranges;  // begin -> end
   try {
     const auto header = nlohmann::json::parse(file_->view().substr(sizeof length, length));
     for (const auto& [name, entry] : header.items()) {
@@ -99,13 +99,22 @@ Safetensors::Safetensors(const std::filesystem::path& path)
         throw InputError(where, "tensor " + name + " has a byte range that doesn't fit its shape or the file",
                          "The file is truncated or damaged");
       }
-      used = std::max(used, end);
+      if (end > begin && !ranges.emplace(begin, end).second) {
+        throw InputError(where, "tensor " + name + " shares its bytes with another", "The file is damaged");
+      }
       tensors_[name] = {dtype, shape, file_->data() + start + begin};
     }
   } catch (const nlohmann::json::exception& error) {
     throw InputError(where, std::string("damaged safetensors header: ") + error.what());
   }
-  if (used != space) throw InputError(where, "has bytes that belong to no tensor", "The file is damaged");
+  std::size_t used = 0;
+  for (const auto& [begin, end] : ranges) {
+    if (begin != used) break;
+    used = end;
+  }
+  if (used != space) {
+    throw InputError(where, "has bytes that belong to no tensor, or to two", "The file is damaged");
+  }
 }
 
 void Safetensors::copy(const std::string& name, DType dtype, const Shape& shape, void* to) const {

@@ -89,6 +89,18 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
   EXPECT_NE(refusal(whole + "x"), "") << "bytes that belong to nothing";
 }
 
+TEST_F(SafetensorsTest, GapsAndOverlapsAreRefused) {
+  const auto two = [](const std::string& second) {
+    return file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":)" +
+                       second + "}}",
+                   16);
+  };
+  EXPECT_EQ(refusal(two("[8,16]")), "");
+  EXPECT_NE(refusal(two("[4,12]")), "");
+  EXPECT_NE(refusal(two("[0,8]")), "");
+  EXPECT_NE(refusal(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", 16)), "");
+}
+
 TEST_F(SafetensorsTest, NoDamagedByteOfTheHeaderDoesMoreThanBeRefused) {
   save();
   const std::string whole = read_file(folder / "saved");
