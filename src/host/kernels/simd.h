@@ -28,8 +28,8 @@ inline constexpr int kLanes = kVectorBytes / 4;
 
 using F32 = float __attribute__((vector_size(kVectorBytes)));
 using I32 = std::int32_t __attribute__((vector_size(kVectorBytes)));
+using U32 = std::uint32_t __attribute__((vector_size(kVectorBytes)));
 using UnalignedF32 = float __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
-using UnalignedI32 = std::int32_t __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
 
 inline F32 load(const float* from) { return *reinterpret_cast<const UnalignedF32*>(from); }
 inline void store(float* to, F32 value) { *reinterpret_cast<UnalignedF32*>(to) = value; }
@@ -47,10 +47,7 @@ inline void store_first(float* to, F32 value, std::int64_t count) {
 }
 
 inline F32 splat(float value) { return value - F32{}; }  // x - 0 folds to x, x + 0 would not: -0
-// a where the mask (of a comparison) is true, else b.
-inline F32 select(I32 mask, F32 a, F32 b) { return mask ? a : b; }
 inline F32 maximum(F32 a, F32 b) { return a > b ? a : b; }
-inline F32 minimum(F32 a, F32 b) { return a < b ? a : b; }
 inline I32 bits(F32 value) { return reinterpret_cast<I32>(value); }
 inline F32 from_bits(I32 value) { return reinterpret_cast<F32>(value); }
 inline F32 absolute(F32 value) { return from_bits(bits(value) & 0x7fffffff); }
@@ -85,10 +82,10 @@ inline float largest(F32 value) {
 
 // To bfloat16 and back, to nearest even; NaN stays NaN.
 inline F32 round_to_bf16(F32 value) {
-  const I32 raw = bits(value);
-  const I32 rounded = (raw + 0x7fff + ((raw >> 16) & 1)) & ~0xffff;
-  const I32 nan = (raw & 0x7fffffff) > 0x7f800000;
-  return from_bits(nan ? (raw | 0x00400000) & ~0xffff : rounded);
+  const U32 raw = reinterpret_cast<U32>(value);
+  const U32 rounded = (raw + 0x7fffu + ((raw >> 16) & 1u)) & 0xffff0000u;
+  const U32 quiet = (raw | 0x00400000u) & 0xffff0000u;
+  return reinterpret_cast<F32>((raw & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
 }  // inline namespace

@@ -24,7 +24,8 @@ inline F32 exp(F32 x) {
   p = p * r + 0.166665196f;
   p = p * r + 0.49999994f;
   p = p * (r * r) + r + 1.0f;
-  const F32 scaled = from_bits(bits(p) + (bits(shifted) << 23));
+  // Unsigned: what is shifted out is meant to be lost.
+  const F32 scaled = reinterpret_cast<F32>(reinterpret_cast<U32>(p) + (reinterpret_cast<U32>(shifted) << 23));
   return vanishes ? splat(0) : scaled;
 }
 
