@@ -234,8 +234,8 @@ class Run {
     const auto logits = [&](std::span<const std::int32_t> tokens) {
       forward.bind("tokens", tokens);
       forward.run();
-      const float* data = forward.output_f32("logits");
-      return std::vector<float>(data, data + eval_batch_ * recipe_.model.sequence * recipe_.model.vocab);
+      return std::span<const float>(forward.output_f32("logits"),
+                                    static_cast<std::size_t>(eval_batch_ * recipe_.model.sequence * recipe_.model.vocab));
     };
     for (const referee::ProbeResult& probe :
          referee::probe(logits, eval_batch_, recipe_.model.sequence, recipe_.model.vocab, recipe_.seed)) {

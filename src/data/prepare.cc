@@ -23,6 +23,9 @@ constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
 // Two hashes of the same text: which split it goes to must say nothing about which texts are alike.
 constexpr std::uint64_t kSplitSeed = 0x48575350;
 constexpr std::uint64_t kIdentitySeed = 0x48574944;
+constexpr std::uint64_t kOrderSeed = 0x48574f52;
+// Documents are shuffled within this much text: all of a common corpus, windows of a large one.
+constexpr std::size_t kShuffleBytes = std::size_t{256} << 20;
 
 // A set of 64-bit hashes with open addressing: 16 bytes a document, where millions of documents are normal.
 class HashSet {
@@ -120,6 +123,13 @@ class Layout {
   std::size_t group_documents_[3] = {kGroupDocuments[0], kGroupDocuments[1], kGroupDocuments[2]};
 };
 
+// A document waiting to be shuffled.
+struct Waiting {
+  std::uint64_t order;  // a hash of its text
+  Split split;
+  std::string text;
+};
+
 // Documents of a split waiting for their group to be complete.
 struct OpenGroup {
   std::vector<std::string> documents;
@@ -153,6 +163,24 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
     group = OpenGroup();
   };
 
+  const auto add = [&](Split split, std::string&& text, bool cut) {
+    OpenGroup& group = open[static_cast<int>(split)];
+    group.bytes += text.size();
+    group.documents.push_back(std::move(text));
+    if (cut && (group.documents.size() == layout.group_documents(split) || group.bytes >= kGroupBytes)) {
+      end_group(split);
+    }
+  };
+  // Sources come one after another; training on them in that order would be learning them one after another.
+  std::vector<Waiting> waiting;
+  std::size_t waiting_bytes = 0;
+  const auto shuffle = [&] {
+    std::sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) { return a.order < b.order; });
+    for (Waiting& document : waiting) add(document.split, std::move(document.text), true);
+    waiting.clear();
+    waiting_bytes = 0;
+  };
+
   Progress line("reading", total_bytes(sources), progress);
   std::int64_t bytes_before = 0;
   std::int64_t text_bytes = 0;
@@ -164,6 +192,7 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
       const auto reader = read_documents(path);
       while (reader->next(batch)) {
         if (batch.row_group) {
+          shuffle();
           for (const Split split : kSplits) end_group(split);
         }
         for (std::string& text : batch.documents) {
@@ -172,14 +201,14 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
             continue;
           }
           const Split split = layout.split_of(text);
-          OpenGroup& group = open[static_cast<int>(split)];
           ++account.documents;
           account.bytes += static_cast<std::int64_t>(text.size());
-          group.bytes += text.size();
-          group.documents.push_back(std::move(text));
-          if (!batch.row_group &&
-              (group.documents.size() == layout.group_documents(split) || group.bytes >= kGroupBytes)) {
-            end_group(split);
+          if (batch.row_group) {
+            add(split, std::move(text), false);
+          } else {
+            waiting_bytes += text.size();
+            waiting.push_back({hash64(text, kOrderSeed), split, std::move(text)});
+            if (waiting_bytes >= kShuffleBytes) shuffle();
           }
         }
         if (batch.row_group) {
@@ -192,6 +221,7 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
     }
     text_bytes += account.bytes;
   }
+  shuffle();
   for (const Split split : kSplits) end_group(split);
   if (text_bytes == 0) {
     throw InputError("headway data prepare", "there is no text in what was given, so no corpus was made");

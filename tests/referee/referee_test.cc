@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "base/random.h"
@@ -81,6 +83,15 @@ TEST(ChargeClock, StepsWithinABudgetEqualTheFormula) {
 
 constexpr std::int64_t kBatch = 3, kTime = 9, kVocab = 7;
 
+// Keeps the logits of the last call alive, as probes expect it.
+LogitsFunction holding(std::function<std::vector<float>(std::span<const std::int32_t>)> model) {
+  auto held = std::make_shared<std::vector<float>>();
+  return [held, model](std::span<const std::int32_t> tokens) -> std::span<const float> {
+    *held = model(tokens);
+    return *held;
+  };
+}
+
 // An honest model: the logits of a position depend on the tokens up to it.
 std::vector<float> honest(std::span<const std::int32_t> tokens) {
   std::vector<float> logits;
@@ -100,40 +111,40 @@ bool passed(const std::vector<ProbeResult>& results, const std::string& name) {
 
 TEST(Probes, PassAnHonestModelAndCatchEachCheat) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const auto good = probe(honest, kBatch, kTime, kVocab, seed);
+    const auto good = probe(holding(honest), kBatch, kTime, kVocab, seed);
     for (const ProbeResult& result : good) EXPECT_TRUE(result.passed) << result.name << ": " << result.finding;
 
     // Looks one token ahead.
     const auto ahead = probe(
-        [](std::span<const std::int32_t> tokens) {
+        holding([](std::span<const std::int32_t> tokens) {
           std::vector<float> logits = honest(tokens);
           for (std::int64_t b = 0; b < kBatch; ++b)
             for (std::int64_t t = 0; t + 1 < kTime; ++t)
               logits[static_cast<std::size_t>((b * kTime + t) * kVocab)] +=
                   static_cast<float>(tokens[static_cast<std::size_t>(b * kTime + t + 1)]) + 0.5f * static_cast<float>(t);
           return logits;
-        },
+        }),
         kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(ahead, "causality"));
 
     const auto leaking = probe(
-        [](std::span<const std::int32_t> tokens) {
+        holding([](std::span<const std::int32_t> tokens) {
           std::vector<float> logits = honest(tokens);
           float others = 0;
           for (std::size_t i = kTime; i < tokens.size(); ++i) others += 1e-3f * static_cast<float>(tokens[i] * static_cast<int>(i));
           logits[0] += others;
           return logits;
-        },
+        }),
         kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(leaking, "batch_independence"));
     EXPECT_TRUE(passed(leaking, "finite"));
 
     const auto infinite = probe(
-        [](std::span<const std::int32_t> tokens) {
+        holding([](std::span<const std::int32_t> tokens) {
           std::vector<float> logits = honest(tokens);
           logits[40] = std::numeric_limits<float>::infinity();
           return logits;
-        },
+        }),
         kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(infinite, "finite"));
   }
