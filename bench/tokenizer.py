@@ -19,8 +19,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--text", required=True, help="TEXT.jsonl or TEXT.jsonl.gz")
     parser.add_argument("--tokenizer", required=True, help="NAME.tiktoken, with nanochat's split pattern")
-    parser.add_argument("--program", default="build/bench/tokenizer_bench",
-                        help="built with -DHEADWAY_BENCHMARKS=ON")
+    parser.add_argument("--headway", type=pathlib.Path, default=pathlib.Path("build/headway"),
+                        help="the program; bench/tokenizer_bench beside it is what is measured")
     parser.add_argument("--venv", type=pathlib.Path, default=pathlib.Path("~/.cache/headway/venv-tokenizer").expanduser())
     parser.add_argument("--install", action="store_true", help="make that environment first")
     parser.add_argument("--train", action="store_true", help="compare training instead")
@@ -35,7 +35,7 @@ def main():
     what = "train" if args.train else "encode"
     inputs = [what, "--text", args.text, "--tokenizer", args.tokenizer]
     threads = args.threads if args.train else 1
-    own = interleave.Contender("headway", [args.program] + inputs + ["--threads", str(threads)])
+    own = interleave.Contender("headway", [str(args.headway.parent / "bench" / "tokenizer_bench")] + inputs + ["--threads", str(threads)])
     peer = interleave.Contender("rustbpe" if args.train else "tiktoken",
                                 [str(args.venv / "bin" / "python"), str(HERE / "peers" / "tokenizer.py")] + inputs,
                                 {"RAYON_NUM_THREADS": str(threads)}, "`bench/tokenizer.py --install` makes it")
