@@ -45,15 +45,19 @@ TEST(Kill, AtTwentyRandomMomentsLosesAtMostTheStepsSinceTheLastCheckpoint) {
   ASSERT_EQ(whole.code, 0) << whole.output;
   const double step_seconds = whole.json().at("host_seconds").get<double>() / 400;
 
+  const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(test::headway("train " + recipe + " " + w.sources() + " --stop-after 1").code, 0);
+  const double start_up = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const std::filesystem::path run = w.path("runs/killed-002");
   Random random(20261130);
-  int killed = 0;
+  int killed = 0, got_on = 0;
   while (killed < 20 && !std::filesystem::exists(run / "result.json")) {
     const std::int64_t before = saved_step(run);
     const pid_t child = start(run.string());
-    // Anywhere in the start-up, the steps, the saving between them.
-    const double delay = 0.02 + random.uniform() * (0.3 + 16 * step_seconds);
+    // One in the start-up, one in the steps and the saving between them; not so late that the run would end first.
+    const double stepping = 4 * kEvery * step_seconds;
+    const double delay = killed % 2 == 0 ? random.uniform() * start_up
+                                         : start_up - stepping / 2 + random.uniform() * 1.5 * stepping;
     std::this_thread::sleep_for(std::chrono::duration<double>(delay));
     ::kill(child, SIGKILL);
     int status = 0;
@@ -62,12 +66,14 @@ TEST(Kill, AtTwentyRandomMomentsLosesAtMostTheStepsSinceTheLastCheckpoint) {
     ++killed;
     const std::int64_t after = saved_step(run);
     EXPECT_GE(after, before);
+    got_on += after > before;
     const train::RunRecord record = train::read_run(run);  // readable at any moment
     if (!record.steps.empty()) {
       EXPECT_LE(record.steps.back().step - after, kEvery);
     }
   }
   EXPECT_EQ(killed, 20);
+  EXPECT_GE(got_on, 3);  // kills did fall among the steps
   const Finished rest = test::headway("train --resume " + run.string() + " --json");
   ASSERT_EQ(rest.code, 0) << rest.output;
   EXPECT_EQ(rest.json().at("checkpoint_hash"), whole.json().at("checkpoint_hash"));
