@@ -1,9 +1,10 @@
 // A new operator outside src/: a ReLU squared that lets a little of the negative side through,
 //   y = x^2 for x > 0, -leak x^2 otherwise,
-// with its gradient, its host kernels, and the name recipes call it by: activation = "leaky_relu2", [model.options] leak.
+// with its gradient, its host kernels, and the name recipes call it by: activation = "leaky_relu2",
+// [model.options] leak.
+#include "leaky_relu2.h"
 #include "graph/graph.h"
 #include "host/kernel.h"
-#include "leaky_relu2.h"
 #include "model/builder.h"
 
 namespace headway::examples {
@@ -45,9 +46,10 @@ void leaky_relu2_grad(const host::Call& call) {
 const host::Reference forward{"leaky_relu2", leaky_relu2<float>, leaky_relu2<double>};
 const host::Reference backward{"leaky_relu2_grad", leaky_relu2_grad<float>, leaky_relu2_grad<double>};
 
-const model::RegisterActivation by_name{"leaky_relu2", [](model::Builder& b, graph::Value x) {
-  return b.graph.apply1(std::make_shared<LeakyRelu2>(b.config.option("leak", 0.1)), {x});
-}};
+const model::RegisterActivation by_name{
+    "leaky_relu2", [](model::Builder& b, graph::Value x) {
+      return b.graph.apply1(std::make_shared<LeakyRelu2>(b.config.option("leak", 0.1)), {x});
+    }};
 
 }  // namespace
 }  // namespace headway::examples

@@ -17,8 +17,9 @@ struct Lion : graph::Operator {
   std::string_view name() const override { return "lion"; }
   nlohmann::json attributes() const override { return {{"beta1", beta1}, {"beta2", beta2}}; }
   std::vector<graph::TensorType> infer(std::span<const graph::TensorType> in) const override {
-    graph::require(in.size() == 5 && in[1] == in[0] && in[2] == in[0] && in[3].shape.empty() && in[4].shape.empty(),
-                   *this, "takes p, g, m of one shape and scalars lr and weight decay", in);
+    graph::require(
+        in.size() == 5 && in[1] == in[0] && in[2] == in[0] && in[3].shape.empty() && in[4].shape.empty(),
+        *this, "takes p, g, m of one shape and scalars lr and weight decay", in);
     return {in[0], in[0]};
   }
 };
@@ -41,8 +42,9 @@ class LionMethod : public optim::Method {
  public:
   LionMethod(double beta1, double beta2) : beta1_(beta1), beta2_(beta2) {}
   void build(optim::Update& u) const override {
-    const std::vector<graph::Value> next = u.graph.apply(
-        std::make_shared<Lion>(beta1_, beta2_), {u.parameter(), u.gradient, u.state("m"), u.lr(), u.weight_decay()});
+    const std::vector<graph::Value> next =
+        u.graph.apply(std::make_shared<Lion>(beta1_, beta2_),
+                      {u.parameter(), u.gradient, u.state("m"), u.lr(), u.weight_decay()});
     u.assign_parameter(next[0]);
     u.assign_state("m", next[1]);
   }
@@ -54,8 +56,9 @@ class LionMethod : public optim::Method {
 
 const host::Reference reference{"lion", lion<float>, lion<double>};
 const optim::RegisterMethod by_name{"lion", [](TomlTable& group) -> std::unique_ptr<optim::Method> {
-  return std::make_unique<LionMethod>(group.number("beta1", 0.9), group.number("beta2", 0.99));
-}};
+                                      return std::make_unique<LionMethod>(group.number("beta1", 0.9),
+                                                                          group.number("beta2", 0.99));
+                                    }};
 
 }  // namespace
 }  // namespace headway::examples

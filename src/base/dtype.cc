@@ -8,20 +8,28 @@ namespace headway {
 
 int size_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return 8;
-    case DType::f32: return 4;
-    case DType::bf16: return 2;
-    case DType::i32: return 4;
+    case DType::f64:
+      return 8;
+    case DType::f32:
+      return 4;
+    case DType::bf16:
+      return 2;
+    case DType::i32:
+      return 4;
   }
   throw Bug("unknown dtype");
 }
 
 std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "float64";
-    case DType::f32: return "float32";
-    case DType::bf16: return "bfloat16";
-    case DType::i32: return "int32";
+    case DType::f64:
+      return "float64";
+    case DType::f32:
+      return "float32";
+    case DType::bf16:
+      return "bfloat16";
+    case DType::i32:
+      return "int32";
   }
   throw Bug("unknown dtype");
 }

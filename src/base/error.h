@@ -48,9 +48,9 @@ class Bug : public Error {
 };
 
 // Throws Bug naming the place when `condition` is false: for what must hold whatever the user does.
-#define HEADWAY_CHECK(condition)                                                                    \
-  do {                                                                                              \
-    if (!(condition))                                                                               \
+#define HEADWAY_CHECK(condition)                                                                      \
+  do {                                                                                                \
+    if (!(condition))                                                                                 \
       throw ::headway::Bug(std::string(__FILE__) + ":" + std::to_string(__LINE__) + ": " #condition); \
   } while (false)
 

@@ -1,5 +1,5 @@
-// safetensors files: 8 bytes of header length (little endian), a JSON header with dtype, shape and byte range of
-// each tensor and a string map `__metadata__`, then the raw tensors. Format: huggingface/safetensors.
+// safetensors files: 8 bytes of header length (little endian), a JSON header with dtype, shape and byte range
+// of each tensor and a string map `__metadata__`, then the raw tensors. Format: huggingface/safetensors.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ struct TensorToSave {
   const void* data;
 };
 
-// Writes all tensors in the given order. Throws SystemError (disk full and the like), leaving a partial file: write
-// into a folder that is renamed afterwards.
+// Writes all tensors in the given order. Throws SystemError (disk full and the like), leaving a partial file:
+// write into a folder that is renamed afterwards.
 void write_safetensors(FileSystem& files, const std::filesystem::path& path,
                        const std::vector<TensorToSave>& tensors,
                        const std::map<std::string, std::string>& metadata);

@@ -1,5 +1,5 @@
-// A pool of pinned threads that all work on one thing at a time. Work is divided by position, never by who comes
-// first, so results depend on the thread count alone.
+// A pool of pinned threads that all work on one thing at a time. Work is divided by position, never by who
+// comes first, so results depend on the thread count alone.
 #pragma once
 
 #include <atomic>

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <toml++/toml.h>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -15,8 +15,8 @@ struct TomlTable::Data {
   std::string file;
   std::shared_ptr<toml::table> root;  // keeps `table` alive
   const toml::table* table = nullptr;
-  std::string name;        // dotted path of this table, "" for the root
-  std::string home;        // "file:line" of this table
+  std::string name;  // dotted path of this table, "" for the root
+  std::string home;  // "file:line" of this table
   std::set<std::string> asked;
 };
 

@@ -39,7 +39,8 @@ class TomlTable {
   // "file:line" of a key, or of the table itself.
   std::string where(const std::string& key = "") const;
   // Throws InputError for `key` with the rule it breaks.
-  [[noreturn]] void refuse(const std::string& key, const std::string& rule, const std::string& remedy = "") const;
+  [[noreturn]] void refuse(const std::string& key, const std::string& rule,
+                           const std::string& remedy = "") const;
 
   // Throws InputError for the first key nobody asked for.
   void finish() const;
@@ -53,7 +54,8 @@ class TomlTable {
 // The member of `candidates` with the smallest edit distance to `word`, or "" when none is close.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
-// Throws InputError at `where` saying that `word` is no `kind`, with the nearest candidate and the whole list.
+// Throws InputError at `where` saying that `word` is no `kind`, with the nearest candidate and the whole
+// list.
 [[noreturn]] void refuse_name(const std::string& where, const std::string& kind, const std::string& word,
                               const std::vector<std::string>& candidates);
 

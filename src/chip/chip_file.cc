@@ -7,10 +7,14 @@ namespace headway::chip {
 
 std::string_view name_of(Tag tag) {
   switch (tag) {
-    case Tag::documented: return "documented";
-    case Tag::measured: return "measured";
-    case Tag::fitted: return "fitted";
-    case Tag::assumed: return "assumed";
+    case Tag::documented:
+      return "documented";
+    case Tag::measured:
+      return "measured";
+    case Tag::fitted:
+      return "fitted";
+    case Tag::assumed:
+      return "assumed";
   }
   throw Bug("unknown tag");
 }
@@ -34,7 +38,8 @@ ChipFile::ChipFile(const std::filesystem::path& path) : path_(path) {
         number.tag = candidate;
         known = true;
       }
-      if (!known) refuse_name(entry.where("tag"), "tag", tag, {"documented", "measured", "fitted", "assumed"});
+      if (!known)
+        refuse_name(entry.where("tag"), "tag", tag, {"documented", "measured", "fitted", "assumed"});
       entry.finish();
       numbers_[section + "." + key] = number;
     }

@@ -28,8 +28,8 @@ struct Arguments {
 
 // Whole optimizer steps (micro-batches, update, clearing of gradients); rows come from memory.
 void bench_train(const Arguments& a) {
-  const train::Recipe recipe =
-      train::read_recipe(a.recipe.empty() ? home() / "bench" / "train.toml" : std::filesystem::path(a.recipe));
+  const train::Recipe recipe = train::read_recipe(a.recipe.empty() ? home() / "bench" / "train.toml"
+                                                                   : std::filesystem::path(a.recipe));
   ThreadPool pool(a.threads > 0 ? a.threads : ThreadPool::available());
   train::Session session(recipe, [&](std::shared_ptr<const graph::Variables> variables) {
     return host::make_backend(std::move(variables), pool, host::Precision::fast, {recipe.bf16_products});
@@ -38,10 +38,12 @@ void bench_train(const Arguments& a) {
   const double peak = host::measure_peak_flops(pool);
 
   Random random(recipe.seed);
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(recipe.data.device_batch * recipe.model.sequence));
+  std::vector<std::int32_t> tokens(
+      static_cast<std::size_t>(recipe.data.device_batch * recipe.model.sequence));
   std::vector<std::int32_t> targets(tokens.size());
   for (auto* ids : {&tokens, &targets})
-    for (std::int32_t& id : *ids) id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(recipe.model.vocab)));
+    for (std::int32_t& id : *ids)
+      id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(recipe.model.vocab)));
   session.micro().bind("tokens", tokens);
   session.micro().bind("targets", targets);
   session.micro().bind("loss_scale", 1.0 / static_cast<double>(recipe.micro_batches()));
@@ -72,14 +74,16 @@ void bench_train(const Arguments& a) {
   const double median = sorted[sorted.size() / 2];
   const double flops = session.model().flops_per_token();
   const double rate = static_cast<double>(recipe.data.batch_tokens) / median;
-  fmt::print("{} steps, {:.1f} ms median, {} tokens/s, {:.1f} GFLOP/s, {:.1f}% of {:.0f} GFLOP/s\n", seconds.size(),
-             1e3 * median, grouped(static_cast<std::int64_t>(rate)), rate * flops / 1e9, 100 * rate * flops / peak, peak / 1e9);
+  fmt::print("{} steps, {:.1f} ms median, {} tokens/s, {:.1f} GFLOP/s, {:.1f}% of {:.0f} GFLOP/s\n",
+             seconds.size(), 1e3 * median, grouped(static_cast<std::int64_t>(rate)), rate * flops / 1e9,
+             100 * rate * flops / peak, peak / 1e9);
   nlohmann::json parts = nlohmann::json::array();
   if (a.parts) {
     std::vector<graph::PartTime> all;
     for (graph::Executable* executable : {&session.micro(), &session.update()}) {
       for (const graph::PartTime& part : executable->times()) {
-        auto same = std::find_if(all.begin(), all.end(), [&](const graph::PartTime& p) { return p.kernel == part.kernel; });
+        auto same = std::find_if(all.begin(), all.end(),
+                                 [&](const graph::PartTime& p) { return p.kernel == part.kernel; });
         if (same == all.end()) {
           all.push_back(part);
         } else {
@@ -97,9 +101,10 @@ void bench_train(const Arguments& a) {
     }
   }
   if (a.json) {
-    const nlohmann::json line = {{"tokens_per_second", rate}, {"step_seconds", median}, {"mfu", rate * flops / peak},
-                                 {"gflops", rate * flops / 1e9}, {"peak_gflops", peak / 1e9}, {"threads", pool.size()},
-                                 {"flops_per_token", flops}, {"parts", parts}};
+    const nlohmann::json line = {{"tokens_per_second", rate},  {"step_seconds", median},
+                                 {"mfu", rate * flops / peak}, {"gflops", rate * flops / 1e9},
+                                 {"peak_gflops", peak / 1e9},  {"threads", pool.size()},
+                                 {"flops_per_token", flops},   {"parts", parts}};
     fmt::print("{}\n", line.dump());
   }
   std::fflush(stdout);
@@ -108,7 +113,8 @@ void bench_train(const Arguments& a) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure own speed (./run bench NAME compares it with peers)");
+  CLI::App* bench =
+      app.add_subcommand("bench", "Measure own speed (./run bench NAME compares it with peers)");
   bench->require_subcommand(1);
   auto a = std::make_shared<Arguments>();
   CLI::App* command = bench->add_subcommand("train", "Training steps on random tokens");

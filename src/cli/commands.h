@@ -1,5 +1,5 @@
-// The commands: one file each, each adding itself to the command line. A callback throws base/error.h exceptions; main()
-// prints them and turns them into exit codes.
+// The commands: one file each, each adding itself to the command line. A callback throws base/error.h
+// exceptions; main() prints them and turns them into exit codes.
 #pragma once
 
 #include <CLI/CLI.hpp>

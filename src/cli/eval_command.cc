@@ -37,7 +37,9 @@ void bpb(const Arguments& a) {
   const nlohmann::json environment = train::read_run(run).environment;
   const auto source = [&](const std::string& given, const char* key) {
     if (!given.empty()) return given;
-    if (!environment.contains(key)) throw InputError(run.string(), fmt::format("doesn't record its {}", key), fmt::format("Give --{}", key));
+    if (!environment.contains(key))
+      throw InputError(run.string(), fmt::format("doesn't record its {}", key),
+                       fmt::format("Give --{}", key));
     return environment[key].get<std::string>();
   };
   const train::Recipe recipe = train::read_recipe(run / "recipe.toml");
@@ -49,7 +51,8 @@ void bpb(const Arguments& a) {
   ThreadPool pool(a.threads > 0 ? a.threads : ThreadPool::available());
   const SteadyClock clock;
   const model::Model model(recipe.model);
-  const auto backend = host::make_backend(model.variables(), pool, host::Precision::fast, {recipe.bf16_products});
+  const auto backend =
+      host::make_backend(model.variables(), pool, host::Precision::fast, {recipe.bf16_products});
   // Another corpus may be scored, another tokenizer's ids would mean something else.
   train::load_checkpoint(*checkpoint, *model.variables(), *backend, false, {{"tokenizer", tokenizer.hash()}});
   data::Split split = data::Split::official;
@@ -59,12 +62,14 @@ void bpb(const Arguments& a) {
   const data::EvalRows rows =
       data::eval_rows(tokens, static_cast<int>(recipe.model.sequence), tokenizer.bos(), a.ranks, a.tokens);
   const auto forward = backend->compile(model.forward(a.batch, recipe.model.sequence));
-  const eval::BpbResult result = eval::evaluate_bpb(*forward, rows, recipe.model.sequence, recipe.model.vocab,
-                                                    tokenizer.byte_counts(), pool, clock, {a.batch, a.deadline, true});
-  fmt::print("val_bpb {:.9f}\n  {:.1f} nats over {} bytes, {} tokens of {} ({}){}{}\n  corpus {}\n  checkpoint {}\n",
-             result.val_bpb, result.score.nats, grouped(result.score.bytes), grouped(result.score.targets), a.split,
-             duration_text(result.seconds), result.exhausted ? ": all it has, once" : "",
-             result.timed_out ? ", cut off by the deadline" : "", corpus.hash(), checkpoint->string());
+  const eval::BpbResult result =
+      eval::evaluate_bpb(*forward, rows, recipe.model.sequence, recipe.model.vocab, tokenizer.byte_counts(),
+                         pool, clock, {a.batch, a.deadline, true});
+  fmt::print(
+      "val_bpb {:.9f}\n  {:.1f} nats over {} bytes, {} tokens of {} ({}){}{}\n  corpus {}\n  checkpoint {}\n",
+      result.val_bpb, result.score.nats, grouped(result.score.bytes), grouped(result.score.targets), a.split,
+      duration_text(result.seconds), result.exhausted ? ": all it has, once" : "",
+      result.timed_out ? ", cut off by the deadline" : "", corpus.hash(), checkpoint->string());
   if (a.json) {
     const nlohmann::json line = {{"val_bpb", result.val_bpb},
                                  {"nats", result.score.nats},
@@ -87,17 +92,24 @@ void add_eval_command(CLI::App& app) {
   CLI::App* eval = app.add_subcommand("eval", "Score a trained run");
   eval->require_subcommand(1);
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = eval->add_subcommand("bpb", "Bits per byte of a split, as the contest's scorer counts them");
+  CLI::App* command =
+      eval->add_subcommand("bpb", "Bits per byte of a split, as the contest's scorer counts them");
   command->add_option("run", a->run, "Run folder, or its name")->required();
   command->add_option("--corpus", a->corpus, "Corpus folder (default: the run's)");
   command->add_option("--tokenizer", a->tokenizer, "Tokenizer file (default: the run's)");
   command->add_option("--split", a->split, "Which split")
       ->check(CLI::IsMember({"train", "public_val", "official"}))
       ->capture_default_str();
-  command->add_option("--tokens", a->tokens, "Tokens to score; the contest uses 2097152 and 20971520")->capture_default_str();
-  command->add_option("--ranks", a->ranks, "Ranks the scorer is emulated with")->check(CLI::Range(1, 4096))->capture_default_str();
-  command->add_option("--batch", a->batch, "Rows at a time; doesn't change the score")->check(CLI::Range(1, 65536))->capture_default_str();
-  command->add_option("--deadline", a->deadline, "Seconds after which the score of what is done stands")->capture_default_str();
+  command->add_option("--tokens", a->tokens, "Tokens to score; the contest uses 2097152 and 20971520")
+      ->capture_default_str();
+  command->add_option("--ranks", a->ranks, "Ranks the scorer is emulated with")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command->add_option("--batch", a->batch, "Rows at a time; doesn't change the score")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("--deadline", a->deadline, "Seconds after which the score of what is done stands")
+      ->capture_default_str();
   command->add_option("--runs", a->runs, "Where runs are looked for by name")->capture_default_str();
   command->add_option("--threads", a->threads, "Threads; 0: all processors")->capture_default_str();
   command->add_flag("--json", a->json, "End with one line of JSON");

@@ -7,7 +7,8 @@
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App app("A laboratory for designing language models and the kernels that train them, for AWS Trainium2.");
+  CLI::App app(
+      "A laboratory for designing language models and the kernels that train them, for AWS Trainium2.");
   app.name("headway");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");

@@ -45,7 +45,8 @@ void prepare_text(const fs::path& folder) {
   const data::Corpus corpus(folder);
   for (const data::Split split : data::kSplits) {
     const data::SplitSize size = corpus.size(split);
-    fmt::print("{:<11}{} documents, {} bytes\n", data::name_of(split), grouped(size.documents), grouped(size.bytes));
+    fmt::print("{:<11}{} documents, {} bytes\n", data::name_of(split), grouped(size.documents),
+               grouped(size.bytes));
   }
   fmt::print("corpus     {}, hash {}\n", folder.string(), corpus.hash());
 }
@@ -67,7 +68,8 @@ void prepare_tokenizer(const fs::path& path, const fs::path& corpus_folder, std:
 }
 
 void phase1(Arguments& a) {
-  const train::Recipe full = train::read_recipe(a.recipe.empty() ? home() / "recipes" / "phase1.toml" : fs::path(a.recipe));
+  const train::Recipe full =
+      train::read_recipe(a.recipe.empty() ? home() / "recipes" / "phase1.toml" : fs::path(a.recipe));
   a.options.corpus = a.data / "corpus";
   a.options.tokenizer = a.data / "tokenizer.tiktoken";
   prepare_text(a.options.corpus);
@@ -103,7 +105,8 @@ void phase1(Arguments& a) {
 void add_phase1_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "phase1", "Prepare text and tokenizer, price the baseline, train its twin for as many steps, score it, report");
+      "phase1",
+      "Prepare text and tokenizer, price the baseline, train its twin for as many steps, score it, report");
   command->add_option("recipe", a->recipe, "Recipe with a twin (default: the contest's baseline)");
   command->add_option("--data", a->data, "Folder for text and tokenizer")->capture_default_str();
   command->add_option("--runs", a->options.runs, "Folder for runs")->capture_default_str();

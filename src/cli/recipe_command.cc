@@ -30,22 +30,23 @@ void show(const Arguments& a) {
                          {"flops_per_token", model.flops_per_token()},
                          {"step_seconds", price.step_seconds},
                          {"parts", nlohmann::json::array()}};
-  fmt::print("{}: depth {}, width {}, {} heads of {}, {} of keys and values, vocab {}, sequence {}\n\n", recipe.name,
-             recipe.model.depth, recipe.model.width, recipe.model.heads, recipe.model.head_dim, recipe.model.kv_heads,
-             grouped(recipe.model.vocab), grouped(recipe.model.sequence));
+  fmt::print("{}: depth {}, width {}, {} heads of {}, {} of keys and values, vocab {}, sequence {}\n\n",
+             recipe.name, recipe.model.depth, recipe.model.width, recipe.model.heads, recipe.model.head_dim,
+             recipe.model.kv_heads, grouped(recipe.model.vocab), grouped(recipe.model.sequence));
   fmt::print("{:<24} {:>14} {:>18}\n", "part", "parameters", "MFLOP per token");
   for (const model::Model::Part& part : model.parts()) {
     fmt::print("{:<24} {:>14} {:>18.3f}\n", part.name, grouped(part.parameters), part.flops_per_token / 1e6);
     json["parts"].push_back(
         {{"name", part.name}, {"parameters", part.parameters}, {"flops_per_token", part.flops_per_token}});
   }
-  fmt::print("{:<24} {:>14} {:>18.1f}\n\n", "total", grouped(model.parameter_count()), model.flops_per_token() / 1e6);
+  fmt::print("{:<24} {:>14} {:>18.1f}\n\n", "total", grouped(model.parameter_count()),
+             model.flops_per_token() / 1e6);
   for (const auto& [name, group] : recipe.optimizer.groups) {
     fmt::print("{:<10} {:<8} lr {:<10.6g} weight decay {}\n", name, group.method_name,
                optim::base_lr(group, recipe.model.width), group.weight_decay);
   }
-  fmt::print("\nstep       {} tokens, {:.3f} s charged: {}\n", grouped(recipe.data.batch_tokens), price.step_seconds,
-             price.basis);
+  fmt::print("\nstep       {} tokens, {:.3f} s charged: {}\n", grouped(recipe.data.batch_tokens),
+             price.step_seconds, price.basis);
   const std::int64_t steps = train::planned_steps(recipe, {price.step_seconds, price.save_seconds});
   if (steps > 0) {
     fmt::print("budget     {} steps, {} tokens\n", grouped(steps), grouped(steps * recipe.data.batch_tokens));

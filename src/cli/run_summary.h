@@ -15,6 +15,7 @@ struct FullSize {
 };
 
 // Prints result.json's figures for people.
-void print_summary(const nlohmann::json& result, const std::filesystem::path& run, const std::optional<FullSize>& full);
+void print_summary(const nlohmann::json& result, const std::filesystem::path& run,
+                   const std::optional<FullSize>& full);
 
 }  // namespace headway::cli

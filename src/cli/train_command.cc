@@ -27,15 +27,18 @@ struct Arguments {
 // The price a run was started under; a resumed run keeps it.
 price::StepPrice recorded_price(const std::filesystem::path& run) {
   const nlohmann::json price = train::read_run(run).environment.at("price");
-  return {price.at("step_seconds").get<double>(), price.at("save_seconds").get<double>(), price.at("mfu").get<double>(),
-          price.at("basis").get<std::string>()};
+  return {price.at("step_seconds").get<double>(), price.at("save_seconds").get<double>(),
+          price.at("mfu").get<double>(), price.at("basis").get<std::string>()};
 }
 
 // A resumed run finds text and tokenizer where it was started, unless told otherwise.
-void recorded_sources(const std::filesystem::path& run, bool corpus_given, bool tokenizer_given, RunOptions& options) {
+void recorded_sources(const std::filesystem::path& run, bool corpus_given, bool tokenizer_given,
+                      RunOptions& options) {
   const nlohmann::json environment = train::read_run(run).environment;
-  if (!corpus_given && environment.contains("corpus")) options.corpus = environment["corpus"].get<std::string>();
-  if (!tokenizer_given && environment.contains("tokenizer")) options.tokenizer = environment["tokenizer"].get<std::string>();
+  if (!corpus_given && environment.contains("corpus"))
+    options.corpus = environment["corpus"].get<std::string>();
+  if (!tokenizer_given && environment.contains("tokenizer"))
+    options.tokenizer = environment["tokenizer"].get<std::string>();
 }
 
 }  // namespace
@@ -45,18 +48,24 @@ void add_train_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a recipe under its budget and score it");
   command->add_option("recipe", a->recipe, "Recipe file (with --resume: must equal the run's own)");
   command->add_option("--resume", a->resume, "Continue this run from its newest checkpoint");
-  command->add_flag("--twin", a->twin, "Train the recipe's twin for as many steps as the recipe itself gets on the chip");
-  CLI::Option* corpus = command->add_option("--corpus", a->options.corpus, "Corpus folder")->capture_default_str();
+  command->add_flag("--twin", a->twin,
+                    "Train the recipe's twin for as many steps as the recipe itself gets on the chip");
+  CLI::Option* corpus =
+      command->add_option("--corpus", a->options.corpus, "Corpus folder")->capture_default_str();
   CLI::Option* tokenizer =
       command->add_option("--tokenizer", a->options.tokenizer, "Tokenizer file")->capture_default_str();
   command->add_option("--runs", a->options.runs, "Folder for new runs")->capture_default_str();
   command->add_option("--threads", a->options.threads, "Threads; 0: all processors")->capture_default_str();
   command->add_option("--steps", a->steps, "Replace the budget by this many steps");
-  command->add_option("--device-batch", a->device_batch, "Replace the recipe's rows per micro-batch (and the batch, if smaller)");
-  command->add_option("--stop-after", a->options.stop_after, "Save and stop after this many steps; --resume continues");
+  command->add_option("--device-batch", a->device_batch,
+                      "Replace the recipe's rows per micro-batch (and the batch, if smaller)");
+  command->add_option("--stop-after", a->options.stop_after,
+                      "Save and stop after this many steps; --resume continues");
   command->add_option("--replay", a->options.replay, "Host clock: use the step times recorded in this run");
-  command->add_option("--eval-tokens", a->options.eval_tokens, "Tokens of the official split to score")->capture_default_str();
-  command->add_option("--eval-ranks", a->options.eval_ranks, "Ranks the scorer is emulated with")->capture_default_str();
+  command->add_option("--eval-tokens", a->options.eval_tokens, "Tokens of the official split to score")
+      ->capture_default_str();
+  command->add_option("--eval-ranks", a->options.eval_ranks, "Ranks the scorer is emulated with")
+      ->capture_default_str();
   command->add_flag("--plan", a->options.plan_only, "Print model, memory and step, then stop");
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a, corpus, tokenizer] {
@@ -87,9 +96,10 @@ void add_train_command(CLI::App& app) {
         const std::int64_t ranks = recipe.launch.processes;
         const std::int64_t micro = recipe.data.device_batch * recipe.model.sequence;
         if (recipe.data.batch_tokens % (micro * ranks) != 0) {
-          throw InputError("--device-batch", fmt::format("{} rows of {} tokens on {} ranks don't divide the batch of {} tokens",
-                                                         a->device_batch, recipe.model.sequence, ranks,
-                                                         recipe.data.batch_tokens));
+          throw InputError(
+              "--device-batch",
+              fmt::format("{} rows of {} tokens on {} ranks don't divide the batch of {} tokens",
+                          a->device_batch, recipe.model.sequence, ranks, recipe.data.batch_tokens));
         }
       }
       if (a->steps > 0) {

@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -39,22 +38,33 @@ class SignalGuard {
  public:
   SignalGuard() {
     interrupted = false;
-    for (int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int s) {
-      if (interrupted.exchange(true)) {
-        std::signal(s, SIG_DFL);
-        std::raise(s);
-      }
-    });
+    for (int signal : {SIGINT, SIGTERM})
+      std::signal(signal, [](int s) {
+        if (interrupted.exchange(true)) {
+          std::signal(s, SIG_DFL);
+          std::raise(s);
+        }
+      });
   }
   ~SignalGuard() {
     for (int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
   }
 };
 
+// The most memory this process has taken since forget_peak_memory().
 std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+// What was done before a run (text, tokenizer) is not the run's memory. Where the system refuses, it is
+// counted too.
+void forget_peak_memory() {
+  std::ofstream out("/proc/self/clear_refs");
+  out << "5";
 }
 
 std::string processor_name() {
@@ -79,9 +89,12 @@ fs::path new_run(const fs::path& runs, const std::string& name) {
   }
 }
 
-std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
+std::string gigabytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+}
 
-// What a process needs beside tensors: program, libraries, allocator, stacks. Measured on an idle `headway train`.
+// What a process needs beside tensors: program, libraries, allocator, stacks. Measured on an idle `headway
+// train`.
 constexpr std::int64_t kProcessBytes = 40'000'000;
 
 class Run {
@@ -94,15 +107,17 @@ class Run {
         corpus_(options.corpus),
         tokenizer_(data::Tokenizer::load(options.tokenizer)) {
     if (tokenizer_.vocab_size() != recipe.model.vocab) {
-      throw InputError(options.tokenizer.string(),
-                       fmt::format("has {} tokens, but the recipe's model has a vocab of {}", grouped(tokenizer_.vocab_size()),
-                                   grouped(recipe.model.vocab)),
-                       "Train a tokenizer of that size (headway tokenizer train --vocab) or change model.vocab");
+      throw InputError(
+          options.tokenizer.string(),
+          fmt::format("has {} tokens, but the recipe's model has a vocab of {}",
+                      grouped(tokenizer_.vocab_size()), grouped(recipe.model.vocab)),
+          "Train a tokenizer of that size (headway tokenizer train --vocab) or change model.vocab");
     }
     eval_batch_ = options.eval_batch > 0 ? options.eval_batch : recipe.data.device_batch;
   }
 
   RunSummary go() {
+    forget_peak_memory();
     train::Session session(recipe_, [this](std::shared_ptr<const graph::Variables> variables) {
       return host::make_backend(std::move(variables), pool_, host::Precision::fast, {recipe_.bf16_products});
     });
@@ -111,7 +126,8 @@ class Run {
     peak_flops_ = host::measure_peak_flops(pool_);
 
     const data::Tokens train_tokens = data::Tokens::prepare(corpus_, data::Split::train, tokenizer_, pool_);
-    const data::Tokens public_val = data::Tokens::prepare(corpus_, data::Split::public_val, tokenizer_, pool_);
+    const data::Tokens public_val =
+        data::Tokens::prepare(corpus_, data::Split::public_val, tokenizer_, pool_);
     const data::Tokens official = data::Tokens::prepare(corpus_, data::Split::official, tokenizer_, pool_);
 
     open_folder();
@@ -119,8 +135,8 @@ class Run {
     const train::TrainResult trained = train_on(session, train_tokens, public_val);
     RunSummary summary{run_, trained.finished, {}};
     if (!trained.finished) {
-      fmt::print("\nstopped after step {}, saved. Continue with: headway train --resume {}\n", grouped(trained.steps),
-                 run_.string());
+      fmt::print("\nstopped after step {}, saved. Continue with: headway train --resume {}\n",
+                 grouped(trained.steps), run_.string());
       return summary;
     }
     summary.result = score(session, trained, official);
@@ -137,14 +153,14 @@ class Run {
     plan_ = session.plan(eval_batch_);
     planned_bytes_ = plan_.total() + kProcessBytes;
     const ModelFigures figures = figures_of(recipe_);
-    fmt::print("recipe     {}: {} parameters, {:.1f} MFLOP a token\n", recipe_.name, grouped(figures.parameters),
-               figures.flops_per_token / 1e6);
+    fmt::print("recipe     {}: {} parameters, {:.1f} MFLOP a token\n", recipe_.name,
+               grouped(figures.parameters), figures.flops_per_token / 1e6);
     fmt::print("step       {} tokens in {} micro-batches of {} x {}\n", grouped(recipe_.data.batch_tokens),
                recipe_.micro_batches(), recipe_.data.device_batch, recipe_.model.sequence);
     fmt::print("machine    {}\n", session.backend().description());
-    fmt::print("memory     {} at the peak: variables {}, activations {}, scratch {}, program {}\n", gigabytes(planned_bytes_),
-               gigabytes(plan_.variables), gigabytes(plan_.intermediates), gigabytes(plan_.workspace),
-               gigabytes(kProcessBytes));
+    fmt::print("memory     {} at the peak: variables {}, activations {}, scratch {}, program {}\n",
+               gigabytes(planned_bytes_), gigabytes(plan_.variables), gigabytes(plan_.intermediates),
+               gigabytes(plan_.workspace), gigabytes(kProcessBytes));
     std::fflush(stdout);
   }
 
@@ -165,22 +181,24 @@ class Run {
                                {"corpus_hash", corpus_.hash()},
                                {"tokenizer", fs::absolute(options_.tokenizer).string()},
                                {"tokenizer_hash", tokenizer_.hash()},
-                               {"price", {{"step_seconds", price_.step_seconds},
-                                          {"save_seconds", price_.save_seconds},
-                                          {"mfu", price_.mfu},
-                                          {"basis", price_.basis}}},
+                               {"price",
+                                {{"step_seconds", price_.step_seconds},
+                                 {"save_seconds", price_.save_seconds},
+                                 {"mfu", price_.mfu},
+                                 {"basis", price_.basis}}},
                                {"started", now_utc()}});
     fmt::print("run        {}\n", run_.string());
   }
 
-  train::TrainResult train_on(train::Session& session, const data::Tokens& tokens, const data::Tokens& public_val) {
+  train::TrainResult train_on(train::Session& session, const data::Tokens& tokens,
+                              const data::Tokens& public_val) {
     std::vector<std::unique_ptr<data::RowSource>> rows;
     const int sequence = static_cast<int>(recipe_.model.sequence);
     for (int rank = 0; rank < recipe_.launch.processes; ++rank) {
       const data::Rank which{rank, recipe_.launch.processes};
-      rows.push_back(recipe_.data.packed
-                         ? data::packed_rows(tokens, sequence, tokenizer_.bos(), which, static_cast<int>(recipe_.data.buffer))
-                         : data::stream_rows(tokens, sequence, tokenizer_.bos(), which));
+      rows.push_back(recipe_.data.packed ? data::packed_rows(tokens, sequence, tokenizer_.bos(), which,
+                                                             static_cast<int>(recipe_.data.buffer))
+                                         : data::stream_rows(tokens, sequence, tokenizer_.bos(), which));
     }
     train::TrainerOptions options;
     options.run = run_;
@@ -205,8 +223,9 @@ class Run {
       smooth = s.step <= 1 || smooth == 0 ? s.loss : 0.95 * smooth + 0.05 * s.loss;
       double left = -1;
       if (s.total_steps == 0) left = std::max(0.0, recipe_.budget.amount - s.charged_seconds);
-      progress.update(s.step, fmt::format("loss {:.3f}, {} tokens/s, {:.0f} s charged", smooth,
-                                          grouped(static_cast<std::int64_t>(s.tokens_per_second)), s.charged_seconds),
+      progress.update(s.step,
+                      fmt::format("loss {:.3f}, {} tokens/s, {:.0f} s charged", smooth,
+                                  grouped(static_cast<std::int64_t>(s.tokens_per_second)), s.charged_seconds),
                       left);
     };
     const SignalGuard guard;
@@ -223,10 +242,11 @@ class Run {
                               tokenizer_.byte_counts(), pool_, clock_, options);
   }
 
-  nlohmann::json score(train::Session& session, const train::TrainResult& trained, const data::Tokens& official) {
+  nlohmann::json score(train::Session& session, const train::TrainResult& trained,
+                       const data::Tokens& official) {
     const ModelFigures figures = figures_of(recipe_);
-    const data::EvalRows rows = data::eval_rows(official, static_cast<int>(recipe_.model.sequence), tokenizer_.bos(),
-                                                options_.eval_ranks, options_.eval_tokens);
+    const data::EvalRows rows = data::eval_rows(official, static_cast<int>(recipe_.model.sequence),
+                                                tokenizer_.bos(), options_.eval_ranks, options_.eval_tokens);
     const eval::BpbResult bpb = evaluate(session, rows, options_.progress);
     nlohmann::json probes = nlohmann::json::array();
     std::string void_reason = trained.void_reason;
@@ -234,8 +254,9 @@ class Run {
     const auto logits = [&](std::span<const std::int32_t> tokens) {
       forward.bind("tokens", tokens);
       forward.run();
-      return std::span<const float>(forward.output_f32("logits"),
-                                    static_cast<std::size_t>(eval_batch_ * recipe_.model.sequence * recipe_.model.vocab));
+      return std::span<const float>(
+          forward.output_f32("logits"),
+          static_cast<std::size_t>(eval_batch_ * recipe_.model.sequence * recipe_.model.vocab));
     };
     for (const referee::ProbeResult& probe :
          referee::probe(logits, eval_batch_, recipe_.model.sequence, recipe_.model.vocab, recipe_.seed)) {
@@ -250,7 +271,10 @@ class Run {
     for (graph::Executable* executable : {&session.micro(), &session.update()}) {
       for (const graph::PartTime& part : executable->times()) {
         train_seconds += part.seconds;
-        times.push_back({{"scope", part.scope}, {"kernel", part.kernel}, {"seconds", part.seconds}, {"flops", part.flops},
+        times.push_back({{"scope", part.scope},
+                         {"kernel", part.kernel},
+                         {"seconds", part.seconds},
+                         {"flops", part.flops},
                          {"calls", part.calls}});
       }
     }
@@ -277,7 +301,10 @@ class Run {
         {"host_seconds", trained.host_seconds},
         {"parameters", figures.parameters},
         {"flops_per_token", figures.flops_per_token},
-        {"price", {{"step_seconds", price_.step_seconds}, {"save_seconds", price_.save_seconds}, {"basis", price_.basis}}},
+        {"price",
+         {{"step_seconds", price_.step_seconds},
+          {"save_seconds", price_.save_seconds},
+          {"basis", price_.basis}}},
         {"probes", probes},
         {"checkpoint_hash", trained.checkpoint_hash},
         {"times", times},
@@ -322,12 +349,14 @@ ModelFigures figures_of(const train::Recipe& recipe) {
 price::StepPrice price_of(const train::Recipe& recipe) {
   const chip::ChipFile chip(home() / "chips" / (recipe.launch.chip + ".toml"));
   const ModelFigures figures = figures_of(recipe);
-  return price::price_by_flops(figures.flops_per_token * static_cast<double>(recipe.data.batch_tokens), figures.parameters,
-                               {recipe.launch.processes, recipe.launch.lnc}, chip);
+  return price::price_by_flops(figures.flops_per_token * static_cast<double>(recipe.data.batch_tokens),
+                               figures.parameters, {recipe.launch.processes, recipe.launch.lnc}, chip);
 }
 
-RunSummary run_training(const train::Recipe& recipe, const price::StepPrice& price, const RunOptions& options) {
-  train::planned_steps(recipe, {price.step_seconds, price.save_seconds});  // refuses impossible budgets before any work
+RunSummary run_training(const train::Recipe& recipe, const price::StepPrice& price,
+                        const RunOptions& options) {
+  train::planned_steps(
+      recipe, {price.step_seconds, price.save_seconds});  // refuses impossible budgets before any work
   return Run(recipe, price, options).go();
 }
 

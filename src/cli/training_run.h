@@ -1,4 +1,5 @@
-// A whole training run from the command line: text and tokenizer opened, machine chosen, trained, scored, recorded.
+// A whole training run from the command line: text and tokenizer opened, machine chosen, trained, scored,
+// recorded.
 #pragma once
 
 #include <filesystem>
@@ -28,14 +29,15 @@ struct RunOptions {
   std::filesystem::path corpus = "data/corpus";
   std::filesystem::path tokenizer = "data/tokenizer.tiktoken";
   std::filesystem::path runs = "runs";
-  std::filesystem::path run;        // an existing run to resume; empty: a new one below `runs`
-  std::filesystem::path replay;     // host clock: a run whose recorded step times are used instead of measured ones
-  int threads = 0;                  // 0: all processors
-  std::int64_t stop_after = 0;      // steps; 0: the budget decides
+  std::filesystem::path run;  // an existing run to resume; empty: a new one below `runs`
+  std::filesystem::path
+      replay;       // host clock: a run whose recorded step times are used instead of measured ones
+  int threads = 0;  // 0: all processors
+  std::int64_t stop_after = 0;           // steps; 0: the budget decides
   std::int64_t eval_tokens = 2'097'152;  // of the official split, at the end
   int eval_ranks = 8;
-  std::int64_t eval_batch = 0;      // rows; 0: the recipe's device batch
-  bool plan_only = false;           // print the plan and stop
+  std::int64_t eval_batch = 0;  // rows; 0: the recipe's device batch
+  bool plan_only = false;       // print the plan and stop
   bool progress = true;
 };
 
@@ -45,7 +47,9 @@ struct RunSummary {
   nlohmann::json result;  // as in result.json
 };
 
-// Trains `recipe` (or continues options.run, whose own recipe it must be) under `price`, scores it and writes the run folder.
-RunSummary run_training(const train::Recipe& recipe, const price::StepPrice& price, const RunOptions& options);
+// Trains `recipe` (or continues options.run, whose own recipe it must be) under `price`, scores it and writes
+// the run folder.
+RunSummary run_training(const train::Recipe& recipe, const price::StepPrice& price,
+                        const RunOptions& options);
 
 }  // namespace headway::cli

@@ -175,7 +175,8 @@ PreparedCorpus prepare_corpus(const std::vector<TextSource>& sources, const std:
   std::vector<Waiting> waiting;
   std::size_t waiting_bytes = 0;
   const auto shuffle = [&] {
-    std::sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) { return a.order < b.order; });
+    std::sort(waiting.begin(), waiting.end(),
+              [](const Waiting& a, const Waiting& b) { return a.order < b.order; });
     for (Waiting& document : waiting) add(document.split, std::move(document.text), true);
     waiting.clear();
     waiting_bytes = 0;

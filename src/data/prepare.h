@@ -27,8 +27,9 @@ struct PreparedCorpus {
 // with the smallest hashes are taken, 32 for each of the two, but no more than a twentieth each and at least
 // one (of two documents one is public_val, of one none).
 //
-// Documents are put into the order of another hash of their texts, within windows of 256 MiB: neighbours in a folder are alike,
-// and a model should not learn one source after another. Parquet row groups keep their place and order.
+// Documents are put into the order of another hash of their texts, within windows of 256 MiB: neighbours in a
+// folder are alike, and a model should not learn one source after another. Parquet row groups keep their
+// place and order.
 //
 // Documents of a Parquet row group that go to the same split form a group there. Other documents form groups
 // of 1,024 in train and of 10 elsewhere, but at most a sixteenth of the split where there are less than

@@ -46,19 +46,22 @@ BpbResult evaluate_bpb(graph::Executable& forward, const data::EvalRows& rows, s
     std::vector<referee::Score> scores(static_cast<std::size_t>(options.batch));
     pool.for_range(options.batch, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t r = begin; r < end; ++r) {
-        scores[static_cast<std::size_t>(r)] = referee::score_logits(
-            logits + r * sequence * vocab, vocab,
-            std::span(targets).subspan(static_cast<std::size_t>(r * sequence), static_cast<std::size_t>(sequence)),
-            byte_counts);
+        scores[static_cast<std::size_t>(r)] =
+            referee::score_logits(logits + r * sequence * vocab, vocab,
+                                  std::span(targets).subspan(static_cast<std::size_t>(r * sequence),
+                                                             static_cast<std::size_t>(sequence)),
+                                  byte_counts);
       }
     });
     for (const referee::Score& score : scores) result.score += score;
-    progress.update(std::min(first + options.batch, rows.count),
-                    fmt::format("val_bpb {:.4f}", referee::bits_per_byte(result.score.nats, result.score.bytes)));
+    progress.update(
+        std::min(first + options.batch, rows.count),
+        fmt::format("val_bpb {:.4f}", referee::bits_per_byte(result.score.nats, result.score.bytes)));
   }
   result.val_bpb = referee::bits_per_byte(result.score.nats, result.score.bytes);
   result.seconds = clock.seconds() - start;
-  progress.finish(fmt::format("val_bpb {:.6f} over {} tokens", result.val_bpb, grouped(result.score.targets)));
+  progress.finish(
+      fmt::format("val_bpb {:.6f} over {} tokens", result.val_bpb, grouped(result.score.targets)));
   return result;
 }
 

@@ -15,7 +15,8 @@ std::vector<Value> gradients(Graph& graph, Value loss, Value seed, std::span<con
     for (Value output : node.outputs) depends[static_cast<std::size_t>(output.id)] = any;
   }
 
-  // Contributions per value; summed only when the value's own producer is reached, so that each is one addition.
+  // Contributions per value; summed only when the value's own producer is reached, so that each is one
+  // addition.
   std::vector<std::vector<Value>> contributions(static_cast<std::size_t>(graph.values()));
   contributions[static_cast<std::size_t>(loss.id)].push_back(seed);
   const auto total = [&](Value value) -> Value {
@@ -26,7 +27,8 @@ std::vector<Value> gradients(Graph& graph, Value loss, Value seed, std::span<con
   };
 
   for (int i = last - 1; i >= 0; --i) {
-    const Node node = graph.nodes()[static_cast<std::size_t>(i)];  // a copy: building gradients grows the list
+    const Node node =
+        graph.nodes()[static_cast<std::size_t>(i)];  // a copy: building gradients grows the list
     std::vector<Value> output_gradients;
     bool arrives = false;
     const std::string scope = graph.set_scope(node.scope);

@@ -8,8 +8,9 @@
 
 namespace headway::graph {
 
-// d (seed . loss) / d value for each of `wrt`, where `seed` has the type of `loss`: two scalars in training, any two tensors
-// when a gradient rule is tested. Values that the loss doesn't depend on get a Value that is not valid().
+// d (seed . loss) / d value for each of `wrt`, where `seed` has the type of `loss`: two scalars in training,
+// any two tensors when a gradient rule is tested. Values that the loss doesn't depend on get a Value that is
+// not valid().
 std::vector<Value> gradients(Graph& graph, Value loss, Value seed, std::span<const Value> wrt);
 
 }  // namespace headway::graph

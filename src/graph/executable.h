@@ -12,9 +12,9 @@ namespace headway::graph {
 
 // Memory that compiling a graph decided on, in bytes, before anything is allocated.
 struct MemoryPlan {
-  std::int64_t variables = 0;     // all variables of the table (shared by the executables of one backend)
-  std::int64_t intermediates = 0; // the arena that values without overlapping lifetimes share
-  std::int64_t workspace = 0;     // kernels' scratch
+  std::int64_t variables = 0;      // all variables of the table (shared by the executables of one backend)
+  std::int64_t intermediates = 0;  // the arena that values without overlapping lifetimes share
+  std::int64_t workspace = 0;      // kernels' scratch
   std::int64_t total() const { return variables + intermediates + workspace; }
 };
 
@@ -41,11 +41,11 @@ class Executable {
   virtual void bind(const std::string& input, double scalar) = 0;
   // Runs all nodes, then the effects. Every input must have been bound at least once.
   virtual void run() = 0;
-  // Runs again and names the first tensor that isn't finite ("h.3.attn linear"; variables by name), or "". For finding out
-  // what broke: variables are left in an undefined state.
+  // Runs again and names the first tensor that isn't finite ("h.3.attn linear"; variables by name), or "".
+  // For finding out what broke: variables are left in an undefined state.
   virtual std::string first_nonfinite() = 0;
-  // A named output of the last run, converted to double; row-major. Valid until the next run of any executable of the
-  // backend, since they share one arena.
+  // A named output of the last run, converted to double; row-major. Valid until the next run of any
+  // executable of the backend, since they share one arena.
   virtual std::vector<double> output(const std::string& name) const = 0;
   // The same without conversion where the machine keeps float32 (nullptr where it doesn't).
   virtual const float* output_f32(const std::string& name) const = 0;

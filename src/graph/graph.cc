@@ -24,7 +24,8 @@ double Operator::bytes(std::span<const TensorType> inputs, std::span<const Tenso
   return sum;
 }
 
-void require(bool condition, const Operator& op, const std::string& rule, std::span<const TensorType> inputs) {
+void require(bool condition, const Operator& op, const std::string& rule,
+             std::span<const TensorType> inputs) {
   if (condition) return;
   std::string shapes;
   for (const TensorType& type : inputs) {

@@ -1,5 +1,5 @@
-// An operator: one piece of mathematics with its shape rule, gradient rule and cost. Operators are immutable; how they
-// are computed is the business of an Executable, which finds a kernel by name().
+// An operator: one piece of mathematics with its shape rule, gradient rule and cost. Operators are immutable;
+// how they are computed is the business of an Executable, which finds a kernel by name().
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace headway::graph {
 
 class Graph;
 
-// Shape and logical element type of a value. Real numbers are f32 here; an executable may compute them in another
-// precision (the reference instance uses f64).
+// Shape and logical element type of a value. Real numbers are f32 here; an executable may compute them in
+// another precision (the reference instance uses f64).
 struct TensorType {
   Shape shape;
   DType dtype = DType::f32;
@@ -30,8 +30,8 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-// What a gradient rule may use: the node's operands and results, and d loss / d output for each output (not valid()
-// where no gradient arrives).
+// What a gradient rule may use: the node's operands and results, and d loss / d output for each output (not
+// valid() where no gradient arrives).
 struct GradientRequest {
   Graph& graph;
   std::span<const Value> inputs;
@@ -52,14 +52,15 @@ class Operator {
   // Types of the outputs. Throws InputError, starting with the operator's name, when the operands don't fit.
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
 
-  // d loss / d input for each input, built from operators; not valid() where there is none or it isn't needed.
-  // The default throws Unsupported.
+  // d loss / d input for each input, built from operators; not valid() where there is none or it isn't
+  // needed. The default throws Unsupported.
   virtual std::vector<Value> gradient(const GradientRequest& request) const;
 
-  // FLOPs of the matrix products in it (a multiply-add is 2): what MFU counts. Attention counts the whole window, not the
-  // causal half, as the contest does.
+  // FLOPs of the matrix products in it (a multiply-add is 2): what MFU counts. Attention counts the whole
+  // window, not the causal half, as the contest does.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
-  // Bytes that must move between memory and the machine when nothing is cached, with real numbers of `real_bytes`.
+  // Bytes that must move between memory and the machine when nothing is cached, with real numbers of
+  // `real_bytes`.
   virtual double bytes(std::span<const TensorType> inputs, std::span<const TensorType> outputs,
                        int real_bytes) const;
   // How many launches PyTorch's eager mode makes of it.

@@ -36,7 +36,8 @@ class Memory {
     void* p = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {
-      throw SystemError("host memory", fmt::format("{:.2f} GB could not be had", static_cast<double>(bytes) / 1e9),
+      throw SystemError("host memory",
+                        fmt::format("{:.2f} GB could not be had", static_cast<double>(bytes) / 1e9),
                         "Use a smaller device batch");
     }
     data_ = static_cast<char*>(p);
@@ -67,7 +68,9 @@ struct Instance {
   Memory arena;  // shared by all executables: they never run at the same time
 
   DType stored(DType logical) const { return logical == DType::f32 && doubles ? DType::f64 : logical; }
-  std::int64_t bytes(const TensorType& type) const { return elements(type.shape) * size_of(stored(type.dtype)); }
+  std::int64_t bytes(const TensorType& type) const {
+    return elements(type.shape) * size_of(stored(type.dtype));
+  }
   void* variable(int index) const {
     return variable_memory.data() + variable_offsets[static_cast<std::size_t>(index)];
   }
@@ -86,13 +89,16 @@ class HostExecutable : public graph::Executable {
       : graph_(graph), instance_(std::move(instance)), steps_(schedule(graph_, instance_->kernels)) {
     readers_.resize(static_cast<std::size_t>(graph_.values()));
     for (std::size_t s = 0; s < steps_.size(); ++s)
-      for (Value input : steps_[s].inputs) readers_[static_cast<std::size_t>(input.id)].push_back(static_cast<int>(s));
+      for (Value input : steps_[s].inputs)
+        readers_[static_cast<std::size_t>(input.id)].push_back(static_cast<int>(s));
     decide_effects();
     plan_memory();
     times_.resize(steps_.size());
   }
 
-  graph::MemoryPlan plan() const override { return {instance_->variable_bytes, arena_bytes_, workspace_bytes_}; }
+  graph::MemoryPlan plan() const override {
+    return {instance_->variable_bytes, arena_bytes_, workspace_bytes_};
+  }
 
   bool has_input(const std::string& name) const override {
     return std::any_of(graph_.inputs().begin(), graph_.inputs().end(),
@@ -217,7 +223,8 @@ class HostExecutable : public graph::Executable {
     const auto [s, k] = producer(effect.value);
     const Step& step = steps_[static_cast<std::size_t>(s)];
     const bool read_again = !readers_[static_cast<std::size_t>(effect.value.id)].empty();
-    if (effect.accumulate) return step.kernel->can_accumulate(k) && !read_again && !variable_is_read(effect.variable);
+    if (effect.accumulate)
+      return step.kernel->can_accumulate(k) && !read_again && !variable_is_read(effect.variable);
     // Overwriting early is safe when everyone who reads the old value has done so.
     for (Value old : variable_reads(effect.variable)) {
       for (const auto& [name, value] : graph_.outputs())
@@ -263,7 +270,8 @@ class HostExecutable : public graph::Executable {
     const int end = static_cast<int>(steps_.size());
     std::vector<int> last(static_cast<std::size_t>(graph_.values()), -1);
     for (int id = 0; id < graph_.values(); ++id)
-      for (int reader : readers_[static_cast<std::size_t>(id)]) last[static_cast<std::size_t>(id)] = std::max(last[static_cast<std::size_t>(id)], reader);
+      for (int reader : readers_[static_cast<std::size_t>(id)])
+        last[static_cast<std::size_t>(id)] = std::max(last[static_cast<std::size_t>(id)], reader);
     for (const auto& [name, value] : graph_.outputs()) last[static_cast<std::size_t>(value.id)] = end;
     for (const graph::Effect& effect : late_) last[static_cast<std::size_t>(effect.value.id)] = end;
 
@@ -296,9 +304,10 @@ class HostExecutable : public graph::Executable {
     for (const Block& block : blocks) offsets_.push_back(block.offset);
 
     for (const Step& step : steps_) {
-      workspace_bytes_ = std::max(
-          workspace_bytes_, step.kernel->workspace(step.ops, graph::types_of(graph_, step.inputs),
-                                                   graph::types_of(graph_, step.outputs), instance_->pool.size()));
+      workspace_bytes_ =
+          std::max(workspace_bytes_,
+                   step.kernel->workspace(step.ops, graph::types_of(graph_, step.inputs),
+                                          graph::types_of(graph_, step.outputs), instance_->pool.size()));
     }
     for (Value input : graph_.inputs()) {
       input_offsets_.push_back(inputs_bytes_);
@@ -399,9 +408,10 @@ class HostExecutable : public graph::Executable {
 
 class HostBackend : public graph::Backend {
  public:
-  HostBackend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool, bool doubles, Kernels kernels,
-              Options options)
-      : instance_(new Instance{std::move(variables), pool, doubles, std::move(kernels), options, {}, {}, 0, {}}) {
+  HostBackend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool, bool doubles,
+              Kernels kernels, Options options)
+      : instance_(
+            new Instance{std::move(variables), pool, doubles, std::move(kernels), options, {}, {}, 0, {}}) {
     Instance& instance = *instance_;
     for (int i = 0; i < instance.variables->size(); ++i) {
       instance.variable_offsets.push_back(instance.variable_bytes);
@@ -412,7 +422,8 @@ class HostBackend : public graph::Backend {
 
   std::string description() const override {
     return fmt::format("host {}{}, {} threads", instance_->doubles ? "float64" : "float32",
-                       instance_->options.bf16_products ? " with bfloat16 products" : "", instance_->pool.size());
+                       instance_->options.bf16_products ? " with bfloat16 products" : "",
+                       instance_->pool.size());
   }
 
   std::unique_ptr<graph::Executable> compile(const Graph& graph) override {
@@ -443,7 +454,9 @@ class HostBackend : public graph::Backend {
     }
   }
 
-  DType stored_as(int variable) const override { return instance_->stored((*instance_->variables)[variable].type.dtype); }
+  DType stored_as(int variable) const override {
+    return instance_->stored((*instance_->variables)[variable].type.dtype);
+  }
   void* storage(int variable) override { return instance_->variable(variable); }
 
   void zero(graph::Role role) override {
@@ -459,16 +472,17 @@ class HostBackend : public graph::Backend {
 
 }  // namespace
 
-std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool,
-                                             bool doubles, Kernels kernels, Options options) {
+std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables,
+                                             ThreadPool& pool, bool doubles, Kernels kernels,
+                                             Options options) {
   return std::make_unique<HostBackend>(std::move(variables), pool, doubles, std::move(kernels), options);
 }
 
-std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool,
-                                             Precision precision, Options options) {
+std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables,
+                                             ThreadPool& pool, Precision precision, Options options) {
   const bool doubles = precision == Precision::reference;
-  return make_backend(std::move(variables), pool, doubles, doubles ? reference_kernels<double>() : fast_kernels(),
-                      options);
+  return make_backend(std::move(variables), pool, doubles,
+                      doubles ? reference_kernels<double>() : fast_kernels(), options);
 }
 
 }  // namespace headway::host

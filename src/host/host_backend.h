@@ -15,9 +15,10 @@ enum class Precision {
 };
 
 // `pool` must outlive the backend and its executables. `kernels` replaces the instance's kernels (tests).
-std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool,
-                                             Precision precision, Options options = {});
-std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables, ThreadPool& pool,
-                                             bool doubles, Kernels kernels, Options options = {});
+std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables,
+                                             ThreadPool& pool, Precision precision, Options options = {});
+std::unique_ptr<graph::Backend> make_backend(std::shared_ptr<const graph::Variables> variables,
+                                             ThreadPool& pool, bool doubles, Kernels kernels,
+                                             Options options = {});
 
 }  // namespace headway::host

@@ -36,7 +36,9 @@ std::int64_t Kernel::workspace(std::span<const graph::Operator* const>, std::spa
 bool Kernel::can_accumulate(int) const { return false; }
 int Kernel::may_overwrite(int) const { return -1; }
 
-void Kernels::add(const std::string& op, std::shared_ptr<const Kernel> kernel) { single_[op] = std::move(kernel); }
+void Kernels::add(const std::string& op, std::shared_ptr<const Kernel> kernel) {
+  single_[op] = std::move(kernel);
+}
 
 void Kernels::add(Pattern pattern, std::shared_ptr<const Kernel> kernel) {
   const auto place = std::find_if(regions_.begin(), regions_.end(), [&](const Region& region) {
@@ -47,7 +49,8 @@ void Kernels::add(Pattern pattern, std::shared_ptr<const Kernel> kernel) {
 
 const Kernel& Kernels::single(std::string_view op) const {
   const auto found = single_.find(op);
-  if (found == single_.end()) throw Unsupported("the host has no kernel for operator '" + std::string(op) + "'");
+  if (found == single_.end())
+    throw Unsupported("the host has no kernel for operator '" + std::string(op) + "'");
   return *found->second;
 }
 
@@ -58,7 +61,8 @@ Kernels reference_kernels() {
   register_references();
   Kernels kernels;
   for (const auto& [op, functions] : registered()) {
-    kernels.add(op, std::make_shared<FunctionKernel>(sizeof(T) == sizeof(float) ? functions.f32 : functions.f64));
+    kernels.add(op,
+                std::make_shared<FunctionKernel>(sizeof(T) == sizeof(float) ? functions.f32 : functions.f64));
   }
   return kernels;
 }

@@ -14,8 +14,8 @@
 
 namespace headway::host {
 
-// A tensor in memory, row-major and contiguous, aligned to 64 bytes. Real numbers are stored as the instance's type (float
-// or double), tokens as int32.
+// A tensor in memory, row-major and contiguous, aligned to 64 bytes. Real numbers are stored as the
+// instance's type (float or double), tokens as int32.
 struct Tensor {
   void* data = nullptr;
   Shape shape;
@@ -33,7 +33,8 @@ struct Options {
 
 // One execution of a kernel.
 struct Call {
-  std::span<const graph::Operator* const> ops;  // the region's operators in the pattern's order; one for single operators
+  std::span<const graph::Operator* const>
+      ops;  // the region's operators in the pattern's order; one for single operators
   std::span<const Tensor> inputs;
   std::span<const Tensor> outputs;
   // Per output: add to what is there instead of overwriting. Only ever true where can_accumulate() is.
@@ -65,8 +66,9 @@ class Kernel {
   virtual int may_overwrite(int output) const;
 };
 
-// A connected list of operators that one kernel computes. Names stand for values: `inputs` come from outside, `outputs` are
-// visible outside, every other name is internal and may have no reader outside the region. Example:
+// A connected list of operators that one kernel computes. Names stand for values: `inputs` come from outside,
+// `outputs` are visible outside, every other name is internal and may have no reader outside the region.
+// Example:
 //   {{{"linear", {"x", "w"}, {"h"}}, {"relu2", {"h"}, {"y"}}}, {"x", "w"}, {"h", "y"}}
 struct Pattern {
   struct Node {
@@ -104,8 +106,8 @@ class Kernels {
 // A plain function over raw memory as a kernel: the reference of an operator.
 using Function = void (*)(const Call&);
 
-// Registers the reference of an operator in both precisions. Define one at namespace scope beside the operator; operators
-// outside src/ need nothing else to run:
+// Registers the reference of an operator in both precisions. Define one at namespace scope beside the
+// operator; operators outside src/ need nothing else to run:
 //   static const Reference lion{"lion", lion_reference<float>, lion_reference<double>};
 struct Reference {
   Reference(const std::string& op, Function f32, Function f64);

@@ -21,13 +21,15 @@ std::int64_t place(std::vector<Block>& blocks) {
       const Block& neighbour = blocks[other];
       if (neighbour.last < block.first || block.last < neighbour.first) continue;
       if (offset + bytes <= neighbour.offset) break;
-      offset = std::max(offset, neighbour.offset + (neighbour.bytes + kAlignment - 1) / kAlignment * kAlignment);
+      offset =
+          std::max(offset, neighbour.offset + (neighbour.bytes + kAlignment - 1) / kAlignment * kAlignment);
     }
     block.offset = offset;
     size = std::max(size, offset + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), index,
-                                   [&](std::size_t a, std::size_t b) { return blocks[a].offset < blocks[b].offset; }),
-                  index);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), index,
+                         [&](std::size_t a, std::size_t b) { return blocks[a].offset < blocks[b].offset; }),
+        index);
   }
   return size;
 }

@@ -1,4 +1,5 @@
-// Where intermediate values live: offsets into one arena, so that values alive at the same time never overlap.
+// Where intermediate values live: offsets into one arena, so that values alive at the same time never
+// overlap.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct Block {
   std::int64_t offset = 0;  // filled by place()
 };
 
-// Assigns offsets (multiples of 64), largest block first, each at the lowest offset that is free during its life. Returns
-// the arena's size. Within a few percent of the peak of live bytes on training graphs.
+// Assigns offsets (multiples of 64), largest block first, each at the lowest offset that is free during its
+// life. Returns the arena's size. Within a few percent of the peak of live bytes on training graphs.
 std::int64_t place(std::vector<Block>& blocks);
 
 }  // namespace headway::host

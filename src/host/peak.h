@@ -5,8 +5,8 @@
 
 namespace headway::host {
 
-// Float32 multiply-add throughput of all threads of the pool, FLOP/s, from registers: best of several short loops (about
-// 0.1 s in all).
+// Float32 multiply-add throughput of all threads of the pool, FLOP/s, from registers: best of several short
+// loops (about 0.1 s in all).
 double measure_peak_flops(ThreadPool& pool);
 
 }  // namespace headway::host

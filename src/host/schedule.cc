@@ -21,12 +21,14 @@ struct Readers {
   std::vector<bool> kept;               // read by an output or an effect
 
   explicit Readers(const Graph& graph)
-      : nodes(static_cast<std::size_t>(graph.values())), kept(static_cast<std::size_t>(graph.values()), false) {
+      : nodes(static_cast<std::size_t>(graph.values())),
+        kept(static_cast<std::size_t>(graph.values()), false) {
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
       for (Value input : graph.nodes()[i].inputs) of(input).push_back(static_cast<int>(i));
     }
     for (const auto& [name, value] : graph.outputs()) kept[static_cast<std::size_t>(value.id)] = true;
-    for (const graph::Effect& effect : graph.effects()) kept[static_cast<std::size_t>(effect.value.id)] = true;
+    for (const graph::Effect& effect : graph.effects())
+      kept[static_cast<std::size_t>(effect.value.id)] = true;
   }
   std::vector<int>& of(Value value) { return nodes[static_cast<std::size_t>(value.id)]; }
   const std::vector<int>& of(Value value) const { return nodes[static_cast<std::size_t>(value.id)]; }
@@ -65,7 +67,8 @@ class Matcher {
   bool extend(int candidate, const std::vector<bool>& taken, Match& match) const {
     const auto& pattern = match.region->pattern.nodes;
     const auto position = match.nodes.size();
-    if (taken[static_cast<std::size_t>(candidate)] || node(candidate).op->name() != pattern[position].op) return false;
+    if (taken[static_cast<std::size_t>(candidate)] || node(candidate).op->name() != pattern[position].op)
+      return false;
     if (std::find(match.nodes.begin(), match.nodes.end(), candidate) != match.nodes.end()) return false;
     Match attempt = match;
     if (!bind(pattern[position].inputs, node(candidate).inputs, attempt)) return false;
@@ -134,8 +137,13 @@ class Matcher {
 };
 
 Step single_step(const Graph& graph, const Node& node, const Kernels& kernels) {
-  return {&kernels.single(node.op->name()), {node.op.get()}, node.inputs, node.outputs, node.scope,
-          std::string(node.op->name()), graph::flops_of(graph, node)};
+  return {&kernels.single(node.op->name()),
+          {node.op.get()},
+          node.inputs,
+          node.outputs,
+          node.scope,
+          std::string(node.op->name()),
+          graph::flops_of(graph, node)};
 }
 
 Step region_step(const Graph& graph, const Match& match) {
@@ -153,8 +161,8 @@ Step region_step(const Graph& graph, const Match& match) {
   return step;
 }
 
-// Kahn's algorithm over groups of nodes, always the group with the earliest node first. Empty when groups wait for each
-// other in a circle.
+// Kahn's algorithm over groups of nodes, always the group with the earliest node first. Empty when groups
+// wait for each other in a circle.
 std::vector<int> order_of(const Graph& graph, const std::vector<std::vector<int>>& groups) {
   std::vector<int> group_of(graph.nodes().size(), -1);
   for (std::size_t g = 0; g < groups.size(); ++g)
@@ -167,11 +175,13 @@ std::vector<int> order_of(const Graph& graph, const std::vector<std::vector<int>
       if (info.source != graph::Source::node) continue;
       const int from = group_of[static_cast<std::size_t>(info.index)];
       const int to = group_of[i];
-      if (from != to && followers[static_cast<std::size_t>(from)].insert(to).second) ++waiting[static_cast<std::size_t>(to)];
+      if (from != to && followers[static_cast<std::size_t>(from)].insert(to).second)
+        ++waiting[static_cast<std::size_t>(to)];
     }
   }
   const auto first = [&](int g) {
-    return *std::min_element(groups[static_cast<std::size_t>(g)].begin(), groups[static_cast<std::size_t>(g)].end());
+    return *std::min_element(groups[static_cast<std::size_t>(g)].begin(),
+                             groups[static_cast<std::size_t>(g)].end());
   };
   using Entry = std::pair<int, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
@@ -224,9 +234,10 @@ std::vector<Step> schedule(const Graph& graph, const Kernels& kernels) {
     std::vector<Step> steps;
     for (int g : order) {
       const auto index = static_cast<std::size_t>(g);
-      steps.push_back(index < matches.size()
-                          ? region_step(graph, matches[index])
-                          : single_step(graph, graph.nodes()[static_cast<std::size_t>(groups[index][0])], kernels));
+      steps.push_back(
+          index < matches.size()
+              ? region_step(graph, matches[index])
+              : single_step(graph, graph.nodes()[static_cast<std::size_t>(groups[index][0])], kernels));
     }
     return steps;
   }

@@ -1,4 +1,5 @@
-// From a graph to an ordered list of kernel calls: regions matched and contracted, the rest one operator a call.
+// From a graph to an ordered list of kernel calls: regions matched and contracted, the rest one operator a
+// call.
 #pragma once
 
 #include <vector>

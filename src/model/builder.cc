@@ -76,7 +76,8 @@ graph::Value Builder::parameter(const std::string& name, Shape shape, const std:
   return graph.read(index);
 }
 
-graph::Value Builder::block_parameter(const std::string& name, Shape shape, const std::string& group, Init init) {
+graph::Value Builder::block_parameter(const std::string& name, Shape shape, const std::string& group,
+                                      Init init) {
   return parameter("h." + std::to_string(layer) + "." + name, std::move(shape), group, init);
 }
 

@@ -1,5 +1,6 @@
-// Building a model's graph: operators from src/graph, parameters declared where they are used. Architectures and attention
-// variants are functions over a Builder, registered by name; those outside src/ work like the ones here.
+// Building a model's graph: operators from src/graph, parameters declared where they are used. Architectures
+// and attention variants are functions over a Builder, registered by name; those outside src/ work like the
+// ones here.
 #pragma once
 
 #include <functional>
@@ -38,7 +39,8 @@ class Builder {
   graph::Value tokens;     // [batch, time] int32
   std::int64_t layer = 0;  // the block being built
 
-  // The parameter `name`, declared on first use. `group` chooses its optimizer: "matrix", "embedding", "head" or "scalar".
+  // The parameter `name`, declared on first use. `group` chooses its optimizer: "matrix", "embedding", "head"
+  // or "scalar".
   graph::Value parameter(const std::string& name, Shape shape, const std::string& group, Init init);
   // "h.3." + name: a parameter of the current block.
   graph::Value block_parameter(const std::string& name, Shape shape, const std::string& group, Init init);
@@ -47,7 +49,8 @@ class Builder {
   ParameterTable& parameters_;
 };
 
-// n [batch, time, width] (normalised input of the block) -> [batch, time, heads * head_dim], before the output projection.
+// n [batch, time, width] (normalised input of the block) -> [batch, time, heads * head_dim], before the
+// output projection.
 using AttentionVariant = std::function<graph::Value(Builder&, graph::Value n)>;
 // tokens -> logits [batch, time, vocab] before the soft cap.
 using Architecture = std::function<graph::Value(Builder&)>;

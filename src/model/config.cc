@@ -12,7 +12,8 @@
 namespace headway::model {
 namespace {
 
-std::int64_t positive(TomlTable& table, const std::string& key, std::optional<std::int64_t> fallback = std::nullopt) {
+std::int64_t positive(TomlTable& table, const std::string& key,
+                      std::optional<std::int64_t> fallback = std::nullopt) {
   const std::int64_t value = table.integer(key, fallback);
   if (value <= 0) table.refuse(key, fmt::format("must be positive, not {}", value));
   return value;
@@ -20,7 +21,8 @@ std::int64_t positive(TomlTable& table, const std::string& key, std::optional<st
 
 double not_negative(TomlTable& table, const std::string& key, double fallback) {
   const double value = table.number(key, fallback);
-  if (!(value >= 0) || !std::isfinite(value)) table.refuse(key, fmt::format("must be a number from 0 up, not {}", value));
+  if (!(value >= 0) || !std::isfinite(value))
+    table.refuse(key, fmt::format("must be a number from 0 up, not {}", value));
   return value;
 }
 
@@ -77,7 +79,8 @@ Config read_config(TomlTable table) {
                  "Set head_dim to choose it freely");
   }
   c.head_dim = positive(table, "head_dim", c.width / c.heads);
-  if (c.head_dim % 2 != 0) table.refuse("head_dim", fmt::format("is {}; rotary positions need it even", c.head_dim));
+  if (c.head_dim % 2 != 0)
+    table.refuse("head_dim", fmt::format("is {}; rotary positions need it even", c.head_dim));
   c.vocab = positive(table, "vocab", c.vocab);
   if (c.vocab > 65536) table.refuse("vocab", fmt::format("is {}; at most 65,536 ids are supported", c.vocab));
   c.sequence = positive(table, "sequence", c.sequence);
@@ -92,7 +95,8 @@ Config read_config(TomlTable table) {
   c.softcap = not_negative(table, "softcap", c.softcap);
   c.windows = table.text("windows", c.windows);
   if (c.windows.empty() || c.windows.find_first_not_of("SL") != std::string::npos) {
-    table.refuse("windows", fmt::format("is '{}'", c.windows), "It takes letters S (half the sequence) and L (all of it)");
+    table.refuse("windows", fmt::format("is '{}'", c.windows),
+                 "It takes letters S (half the sequence) and L (all of it)");
   }
   c.value_embeddings = table.text("value_embeddings", c.value_embeddings);
   if (c.value_embeddings != "none" && c.value_embeddings != "all" && c.value_embeddings != "alternating" &&
@@ -103,7 +107,8 @@ Config read_config(TomlTable table) {
   }
   c.value_gate_channels = positive(table, "value_gate_channels", c.value_gate_channels);
   if (c.value_embeddings != "none" && c.value_gate_channels > c.width) {
-    table.refuse("value_gate_channels", fmt::format("is {}, more than the width {}", c.value_gate_channels, c.width));
+    table.refuse("value_gate_channels",
+                 fmt::format("is {}, more than the width {}", c.value_gate_channels, c.width));
   }
   c.convolution = table.boolean("convolution", c.convolution);
   c.residual_lambdas = table.boolean("residual_lambdas", c.residual_lambdas);
@@ -123,15 +128,17 @@ Config read_config(TomlTable table) {
 
 std::string to_toml(const Config& c) {
   std::string text = fmt::format(
-      "[model]\narchitecture = \"{}\"\nattention = \"{}\"\ndepth = {}\nwidth = {}\nheads = {}\nkv_heads = {}\n"
+      "[model]\narchitecture = \"{}\"\nattention = \"{}\"\ndepth = {}\nwidth = {}\nheads = {}\nkv_heads = "
+      "{}\n"
       "head_dim = {}\nvocab = {}\nsequence = {}\nmlp_ratio = {}\nactivation = \"{}\"\ngated_mlp = {}\n"
-      "rotary_base = {}\nnorm_eps = {}\nqk_gain = {}\nsoftcap = {}\nwindows = \"{}\"\nvalue_embeddings = \"{}\"\n"
+      "rotary_base = {}\nnorm_eps = {}\nqk_gain = {}\nsoftcap = {}\nwindows = \"{}\"\nvalue_embeddings = "
+      "\"{}\"\n"
       "value_gate_channels = {}\nconvolution = {}\nresidual_lambdas = {}\nresidual_init = {}\nx0_init = {}\n"
       "embedding_std = {}\nhead_std = {}\nfc_init = {}\n",
       c.architecture, c.attention, c.depth, c.width, c.heads, c.kv_heads, c.head_dim, c.vocab, c.sequence,
-      c.mlp_ratio, c.activation, c.gated_mlp, c.rotary_base, c.norm_eps, c.qk_gain, c.softcap,
-      c.windows, c.value_embeddings, c.value_gate_channels,
-      c.convolution, c.residual_lambdas, c.residual_init, c.x0_init, c.embedding_std, c.head_std, c.fc_init);
+      c.mlp_ratio, c.activation, c.gated_mlp, c.rotary_base, c.norm_eps, c.qk_gain, c.softcap, c.windows,
+      c.value_embeddings, c.value_gate_channels, c.convolution, c.residual_lambdas, c.residual_init,
+      c.x0_init, c.embedding_std, c.head_std, c.fc_init);
   if (!c.options.empty()) {
     text += "[model.options]\n";
     for (const auto& [key, value] : c.options) text += fmt::format("{} = {}\n", key, value);

@@ -22,15 +22,17 @@ Value mlp(Builder& b, Value m) {
   const Config& c = b.config;
   const Graph::Scope scope(b.graph, "mlp");
   const Shape in = {c.mlp_width(), c.width};
-  Value h = graph::linear(b.graph, m, b.block_parameter("mlp.fc", in, "matrix", Init::uniform(c.fc_init * bound(c))));
+  Value h = graph::linear(b.graph, m,
+                          b.block_parameter("mlp.fc", in, "matrix", Init::uniform(c.fc_init * bound(c))));
   if (c.gated_mlp) {
-    const Value gate =
-        graph::linear(b.graph, m, b.block_parameter("mlp.gate", in, "matrix", Init::uniform(c.fc_init * bound(c))));
+    const Value gate = graph::linear(
+        b.graph, m, b.block_parameter("mlp.gate", in, "matrix", Init::uniform(c.fc_init * bound(c))));
     h = graph::multiply(b.graph, activation(c.activation)(b, gate), h);
   } else {
     h = activation(c.activation)(b, h);
   }
-  return graph::linear(b.graph, h, b.block_parameter("mlp.proj", {c.width, c.mlp_width()}, "matrix", Init::constant(0)));
+  return graph::linear(b.graph, h,
+                       b.block_parameter("mlp.proj", {c.width, c.mlp_width()}, "matrix", Init::constant(0)));
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ Projections project(Builder& b, Value n) {
   Graph& g = b.graph;
   const std::int64_t q_width = c.heads * c.head_dim, kv_width = c.kv_heads * c.head_dim;
   const auto projection = [&](const std::string& name, std::int64_t out) {
-    return graph::linear(g, n, b.block_parameter("attn." + name, {out, c.width}, "matrix", Init::uniform(bound(c))));
+    return graph::linear(
+        g, n, b.block_parameter("attn." + name, {out, c.width}, "matrix", Init::uniform(bound(c))));
   };
   Value q = projection("q", q_width), k = projection("k", kv_width), v = projection("v", kv_width);
   if (c.value_embedding(b.layer)) {
@@ -70,7 +73,8 @@ Value gpt(Builder& b) {
   Value x;
   {
     const Graph::Scope scope(g, "embedding");
-    x = graph::embedding(g, b.tokens, b.parameter("wte", {c.vocab, c.width}, "embedding", Init::normal(c.embedding_std)));
+    x = graph::embedding(g, b.tokens,
+                         b.parameter("wte", {c.vocab, c.width}, "embedding", Init::normal(c.embedding_std)));
     x = normed(b, x);
   }
   const Value x0 = x;
@@ -86,7 +90,8 @@ Value gpt(Builder& b) {
       const Value n = normed(b, x);
       const Value heads = attention_variant(c.attention)(b, n);
       const Value out = graph::linear(
-          g, heads, b.block_parameter("attn.proj", {c.width, c.heads * c.head_dim}, "matrix", Init::constant(0)));
+          g, heads,
+          b.block_parameter("attn.proj", {c.width, c.heads * c.head_dim}, "matrix", Init::constant(0)));
       std::vector<Value> terms = {x, out};
       if (c.convolution) {
         terms.push_back(graph::causal_convolution(
@@ -98,7 +103,8 @@ Value gpt(Builder& b) {
     x = graph::add(g, {x, mlp(b, m)});
   }
   const Graph::Scope scope(g, "head");
-  return graph::linear(g, normed(b, x), b.parameter("head", {c.vocab, c.width}, "head", Init::normal(c.head_std)));
+  return graph::linear(g, normed(b, x),
+                       b.parameter("head", {c.vocab, c.width}, "head", Init::normal(c.head_std)));
 }
 
 }  // namespace headway::model

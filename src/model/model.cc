@@ -102,7 +102,8 @@ std::vector<Model::Part> Model::parts() const {
   };
   for (int parameter : parameters_.variables->with(graph::Role::parameter)) {
     const graph::Variable& variable = (*parameters_.variables)[parameter];
-    part(variable.group == "scalar" ? "scalars" : part_of(variable.name)).parameters += elements(variable.type.shape);
+    part(variable.group == "scalar" ? "scalars" : part_of(variable.name)).parameters +=
+        elements(variable.type.shape);
   }
   const Graph g = forward(1, config_.sequence);
   for (const graph::Node& node : g.nodes()) {

@@ -24,7 +24,8 @@ class Model {
 
   // tokens [batch, time] -> output "logits" [batch, time, vocab], soft-capped.
   graph::Graph forward(std::int64_t batch, std::int64_t time) const;
-  // tokens, targets [batch, time], scalar loss_scale -> output "loss"; adds loss_scale * d loss into the gradients.
+  // tokens, targets [batch, time], scalar loss_scale -> output "loss"; adds loss_scale * d loss into the
+  // gradients.
   graph::Graph micro(std::int64_t batch, std::int64_t time) const;
 
   // The index of a parameter's gradient.
@@ -34,8 +35,8 @@ class Model {
   void initialize(graph::Backend& backend, std::uint64_t seed) const;
 
   std::int64_t parameter_count() const { return parameters_.variables->parameters(); }
-  // Training FLOPs per token by the contest's formula: 3 times the forward's matrix products, attention over the whole
-  // window (6 x matrix parameters + 12 x depth x width x window).
+  // Training FLOPs per token by the contest's formula: 3 times the forward's matrix products, attention over
+  // the whole window (6 x matrix parameters + 12 x depth x width x window).
   double flops_per_token() const;
   // The same by part of the model ("attention projections", "mlp", ...): name, parameters, FLOPs per token.
   struct Part {

@@ -16,7 +16,9 @@ std::map<std::string, MakeMethod>& methods() {
 
 }  // namespace
 
-std::string Update::state_name(const std::string& name) const { return variables_[parameter_].name + "." + name; }
+std::string Update::state_name(const std::string& name) const {
+  return variables_[parameter_].name + "." + name;
+}
 
 graph::Value Update::state(const std::string& name, Shape shape) {
   int index = variables_.find(state_name(name));
@@ -47,7 +49,8 @@ graph::Value Update::scalar(const std::string& name) {
 }
 
 RegisterMethod::RegisterMethod(const std::string& name, MakeMethod make) {
-  if (!methods().emplace(name, std::move(make)).second) throw Bug("optimizer " + name + " is registered twice");
+  if (!methods().emplace(name, std::move(make)).second)
+    throw Bug("optimizer " + name + " is registered twice");
 }
 
 std::unique_ptr<Method> make_method(const std::string& name, TomlTable& group, const std::string& where) {

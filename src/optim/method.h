@@ -1,5 +1,5 @@
-// Optimizers as methods that each update the parameters of a group. A method builds the update graph of one parameter; its
-// learning rate, weight decay, momentum and step number are scalar inputs that schedules set.
+// Optimizers as methods that each update the parameters of a group. A method builds the update graph of one
+// parameter; its learning rate, weight decay, momentum and step number are scalar inputs that schedules set.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,21 @@ namespace headway::optim {
 // What a method sees of the parameter it updates.
 class Update {
  public:
-  Update(graph::Graph& graph, graph::Variables& variables, int parameter, graph::Value gradient, std::string group)
-      : graph(graph), gradient(gradient), variables_(variables), parameter_(parameter), group_(std::move(group)) {}
+  Update(graph::Graph& graph, graph::Variables& variables, int parameter, graph::Value gradient,
+         std::string group)
+      : graph(graph),
+        gradient(gradient),
+        variables_(variables),
+        parameter_(parameter),
+        group_(std::move(group)) {}
 
   graph::Graph& graph;
   const graph::Value gradient;
 
   graph::Value parameter() const { return graph.read(parameter_); }
   const Shape& shape() const { return variables_[parameter_].type.shape; }
-  // State of this parameter, zero at the start, declared on first use; same shape as the parameter when `shape` is empty.
+  // State of this parameter, zero at the start, declared on first use; same shape as the parameter when
+  // `shape` is empty.
   graph::Value state(const std::string& name, Shape shape = {});
 
   // Scalars of the parameter's group in this step.

@@ -24,9 +24,9 @@ class AdamWMethod : public Method {
   AdamWMethod(double beta1, double beta2, double eps) : beta1_(beta1), beta2_(beta2), eps_(eps) {}
 
   void build(Update& u) const override {
-    const std::vector<Value> next =
-        u.graph.apply(std::make_shared<graph::AdamW>(beta1_, beta2_, eps_),
-                      {u.parameter(), u.gradient, u.state("m"), u.state("v"), u.lr(), u.weight_decay(), u.step()});
+    const std::vector<Value> next = u.graph.apply(
+        std::make_shared<graph::AdamW>(beta1_, beta2_, eps_),
+        {u.parameter(), u.gradient, u.state("m"), u.state("v"), u.lr(), u.weight_decay(), u.step()});
     u.assign_parameter(next[0]);
     u.assign_state("m", next[1]);
     u.assign_state("v", next[2]);
@@ -41,11 +41,13 @@ class AdamWMethod : public Method {
 
 class MuonMethod : public Method {
  public:
-  MuonMethod(int iterations, bool normuon, double beta2) : iterations_(iterations), normuon_(normuon), beta2_(beta2) {}
+  MuonMethod(int iterations, bool normuon, double beta2)
+      : iterations_(iterations), normuon_(normuon), beta2_(beta2) {}
 
   void build(Update& u) const override {
     if (u.shape().size() != 2) {
-      throw InputError("[optimizer.matrix]", "muon updates matrices, not a parameter of shape " + to_string(u.shape()));
+      throw InputError("[optimizer.matrix]",
+                       "muon updates matrices, not a parameter of shape " + to_string(u.shape()));
     }
     const std::int64_t rows = u.shape()[0], columns = u.shape()[1];
     const std::vector<Value> momentum = u.graph.apply(std::make_shared<graph::NesterovMomentum>(),

@@ -33,8 +33,9 @@ Optimizer read_optimizer(TomlTable table) {
 std::string to_toml(const Optimizer& optimizer) {
   std::string text = fmt::format("[optimizer]\nclip = {}\n", optimizer.clip);
   for (const auto& [name, group] : optimizer.groups) {
-    text += fmt::format("[optimizer.{}]\nmethod = \"{}\"\nlr = {}\nweight_decay = {}\nwidth_scaled = {}\n{}", name,
-                        group.method_name, group.lr, group.weight_decay, group.width_scaled, group.method->options());
+    text += fmt::format("[optimizer.{}]\nmethod = \"{}\"\nlr = {}\nweight_decay = {}\nwidth_scaled = {}\n{}",
+                        name, group.method_name, group.lr, group.weight_decay, group.width_scaled,
+                        group.method->options());
   }
   return text;
 }

@@ -1,4 +1,5 @@
-// The [optimizer] section: a method and its numbers for each group of parameters, and the update graph they make.
+// The [optimizer] section: a method and its numbers for each group of parameters, and the update graph they
+// make.
 #pragma once
 
 #include <functional>
@@ -28,9 +29,10 @@ struct Optimizer {
 Optimizer read_optimizer(TomlTable table);
 std::string to_toml(const Optimizer& optimizer);
 
-// The graph that updates all parameters from their gradients, declaring optimizer state in `variables`. Scalar inputs:
-// "step" and, by use, "lr.GROUP", "weight_decay.GROUP", "momentum.GROUP". With clipping it has an output "gradient_norm".
-// `gradient_of` gives a parameter's gradient variable. Throws InputError for a group without a table.
+// The graph that updates all parameters from their gradients, declaring optimizer state in `variables`.
+// Scalar inputs: "step" and, by use, "lr.GROUP", "weight_decay.GROUP", "momentum.GROUP". With clipping it has
+// an output "gradient_norm". `gradient_of` gives a parameter's gradient variable. Throws InputError for a
+// group without a table.
 graph::Graph update_graph(const Optimizer& optimizer, const std::shared_ptr<graph::Variables>& variables,
                           const std::function<int(int)>& gradient_of);
 

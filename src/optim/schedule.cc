@@ -18,8 +18,9 @@ Schedule::Factors Schedule::at(std::int64_t step, double progress) const {
     const double left = (1 - progress) / warmdown_fraction;
     f.lr = left + (1 - left) * final_lr_fraction;
   }
-  const double ramp =
-      momentum_steps > 0 ? std::min(1.0, static_cast<double>(step) / static_cast<double>(momentum_steps)) : 1.0;
+  const double ramp = momentum_steps > 0
+                          ? std::min(1.0, static_cast<double>(step) / static_cast<double>(momentum_steps))
+                          : 1.0;
   f.momentum = momentum_start + ramp * (momentum_end - momentum_start);
   if (decay_to_zero) f.weight_decay = 1 - progress;
   return f;
@@ -64,9 +65,11 @@ Schedule read_schedule(TomlTable t) {
 std::string to_toml(const Schedule& s) {
   return fmt::format(
       "[schedule]\nclock = \"{}\"\nwarmup_fraction = {}\nwarmup_steps = {}\nwarmdown_fraction = {}\n"
-      "final_lr_fraction = {}\nmomentum_start = {}\nmomentum_end = {}\nmomentum_steps = {}\ndecay_to_zero = {}\n",
-      s.clock == Schedule::Clock::charged ? "charged" : "steps", s.warmup_fraction, s.warmup_steps, s.warmdown_fraction,
-      s.final_lr_fraction, s.momentum_start, s.momentum_end, s.momentum_steps, s.decay_to_zero);
+      "final_lr_fraction = {}\nmomentum_start = {}\nmomentum_end = {}\nmomentum_steps = {}\ndecay_to_zero = "
+      "{}\n",
+      s.clock == Schedule::Clock::charged ? "charged" : "steps", s.warmup_fraction, s.warmup_steps,
+      s.warmdown_fraction, s.final_lr_fraction, s.momentum_start, s.momentum_end, s.momentum_steps,
+      s.decay_to_zero);
 }
 
 }  // namespace headway::optim

@@ -21,8 +21,9 @@ struct StepPrice {
   std::string basis;        // what the figure rests on, in words
 };
 
-// Prices a step by its FLOPs at the share of peak that eager programs reach (chip file: eager.flops_share). Knows nothing
-// of depth, width or kernels; used as long as no better price exists. `parameters` sets the size of the checkpoint.
+// Prices a step by its FLOPs at the share of peak that eager programs reach (chip file: eager.flops_share).
+// Knows nothing of depth, width or kernels; used as long as no better price exists. `parameters` sets the
+// size of the checkpoint.
 StepPrice price_by_flops(double flops_per_step, std::int64_t parameters, const Launch& launch,
                          const chip::ChipFile& chip);
 

@@ -5,7 +5,8 @@
 
 namespace headway::referee {
 
-ChargeClock::ChargeClock(double startup_seconds, ClockRules rules) : rules_(rules), startup_(startup_seconds) {}
+ChargeClock::ChargeClock(double startup_seconds, ClockRules rules)
+    : rules_(rules), startup_(startup_seconds) {}
 
 void ChargeClock::step(double seconds) {
   (steps_ < rules_.free_steps ? startup_ : charged_) += seconds;
@@ -31,8 +32,8 @@ void ChargeClock::restore(const nlohmann::json& state) {
   steps_ = state.at("steps").get<std::int64_t>();
 }
 
-std::int64_t steps_within(double budget_seconds, double step_seconds, double save_seconds, double startup_seconds,
-                          ClockRules rules) {
+std::int64_t steps_within(double budget_seconds, double step_seconds, double save_seconds,
+                          double startup_seconds, ClockRules rules) {
   ChargeClock clock(startup_seconds, rules);
   while (clock.charged_after(step_seconds, save_seconds) <= budget_seconds) {
     clock.step(step_seconds);

@@ -6,8 +6,8 @@
 
 namespace headway::referee {
 
-// Rules of the Trainium Frontier kit (prepare.py, September 2026): the charge starts after the fifth optimizer step; what comes
-// before is free up to an allowance.
+// Rules of the Trainium Frontier kit (prepare.py, September 2026): the charge starts after the fifth
+// optimizer step; what comes before is free up to an allowance.
 struct ClockRules {
   std::int64_t free_steps = 5;
   double startup_allowance = 900;  // seconds
@@ -40,7 +40,7 @@ class ChargeClock {
 };
 
 // How many steps of a constant length fit into a budget with one save at the end.
-std::int64_t steps_within(double budget_seconds, double step_seconds, double save_seconds, double startup_seconds = 0,
-                          ClockRules rules = {});
+std::int64_t steps_within(double budget_seconds, double step_seconds, double save_seconds,
+                          double startup_seconds = 0, ClockRules rules = {});
 
 }  // namespace headway::referee

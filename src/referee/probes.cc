@@ -28,8 +28,8 @@ class Prober {
   }
 
   // Are the logits of the first `rows` rows the same for both, up to position `prefix` of each?
-  ProbeResult compare(const std::string& name, std::span<const std::int32_t> a, std::span<const std::int32_t> b,
-                      std::int64_t rows, std::int64_t prefix) const {
+  ProbeResult compare(const std::string& name, std::span<const std::int32_t> a,
+                      std::span<const std::int32_t> b, std::int64_t rows, std::int64_t prefix) const {
     const std::vector<std::uint64_t> hash_a = hashes(a), hash_b = hashes(b);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t t = 0; t < prefix; ++t) {
@@ -41,8 +41,8 @@ class Prober {
   }
 
  private:
-  ProbeResult difference(const std::string& name, std::span<const std::int32_t> a, std::span<const std::int32_t> b,
-                         std::size_t position) const {
+  ProbeResult difference(const std::string& name, std::span<const std::int32_t> a,
+                         std::span<const std::int32_t> b, std::size_t position) const {
     const auto row = [&](std::span<const std::int32_t> tokens) {
       const std::span<const float> all = logits_(tokens).subspan(position * vocab_, vocab_);
       return std::vector<float>(all.begin(), all.end());
@@ -53,7 +53,8 @@ class Prober {
       const double size = std::abs(static_cast<double>(from[j]) - static_cast<double>(to[j]));
       if (size <= result.max_abs_difference) continue;
       result.max_abs_difference = size;
-      result.finding = fmt::format("row {}, position {}, token {}: {} became {}", position / static_cast<std::size_t>(time_),
+      result.finding = fmt::format("row {}, position {}, token {}: {} became {}",
+                                   position / static_cast<std::size_t>(time_),
                                    position % static_cast<std::size_t>(time_), j, from[j], to[j]);
     }
     if (result.finding.empty()) result.finding = "the same tokens gave other logits the second time";
@@ -67,12 +68,14 @@ class Prober {
 
 }  // namespace
 
-std::vector<ProbeResult> probe(const LogitsFunction& logits, std::int64_t batch, std::int64_t time, std::int64_t vocab,
-                               std::uint64_t seed) {
+std::vector<ProbeResult> probe(const LogitsFunction& logits, std::int64_t batch, std::int64_t time,
+                               std::int64_t vocab, std::uint64_t seed) {
   HEADWAY_CHECK(batch >= 1 && time >= 2);
   const Prober prober(logits, time, vocab);
   Random random(seed);
-  const auto token = [&] { return static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocab))); };
+  const auto token = [&] {
+    return static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(vocab)));
+  };
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * time));
   for (std::int32_t& t : tokens) t = token();
 
@@ -97,7 +100,8 @@ std::vector<ProbeResult> probe(const LogitsFunction& logits, std::int64_t batch,
     if (std::isfinite(all[i])) continue;
     finite.passed = false;
     const auto position = static_cast<std::int64_t>(i) / vocab;
-    finite.finding = fmt::format("row {}, position {}: a logit is {}", position / time, position % time, all[i]);
+    finite.finding =
+        fmt::format("row {}, position {}: a logit is {}", position / time, position % time, all[i]);
   }
   results.push_back(finite);
   return results;

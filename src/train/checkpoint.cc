@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr int kVersion = 1;
 
-std::vector<TensorToSave> tensors(const graph::Variables& variables, graph::Backend& backend, graph::Role role) {
+std::vector<TensorToSave> tensors(const graph::Variables& variables, graph::Backend& backend,
+                                  graph::Role role) {
   std::vector<TensorToSave> list;
   for (int i : variables.with(role)) {
     list.push_back({variables[i].name, backend.stored_as(i), variables[i].type.shape, backend.storage(i)});
@@ -76,7 +77,8 @@ std::string first_difference(const std::string& saved, const std::string& here) 
 }  // namespace
 
 std::string save_checkpoint(FileSystem& files, const fs::path& run, std::int64_t step,
-                            const graph::Variables& variables, graph::Backend& backend, nlohmann::json state) {
+                            const graph::Variables& variables, graph::Backend& backend,
+                            nlohmann::json state) {
   const fs::path folder = run / "checkpoints";
   const std::string name = fmt::format("{:06}", step);
   const fs::path aside = folder / (name + ".tmp");
@@ -88,8 +90,10 @@ std::string save_checkpoint(FileSystem& files, const fs::path& run, std::int64_t
   state["step"] = step;
   state["hash"] = hash;
   const std::map<std::string, std::string> metadata = {{"format", "headway"}, {"step", std::to_string(step)}};
-  write_safetensors(files, aside / "model.safetensors", tensors(variables, backend, graph::Role::parameter), metadata);
-  write_safetensors(files, aside / "optim.safetensors", tensors(variables, backend, graph::Role::state), metadata);
+  write_safetensors(files, aside / "model.safetensors", tensors(variables, backend, graph::Role::parameter),
+                    metadata);
+  write_safetensors(files, aside / "optim.safetensors", tensors(variables, backend, graph::Role::state),
+                    metadata);
   files.write_atomically(aside / "state.json", state.dump(1) + "\n");
   if (fs::exists(folder / name)) fs::remove_all(folder / name);
   files.rename(aside, folder / name);
@@ -115,7 +119,8 @@ nlohmann::json read_checkpoint_state(const fs::path& checkpoint) {
   try {
     nlohmann::json state = nlohmann::json::parse(read_file(path));
     if (state.at("version").get<int>() != kVersion) {
-      throw InputError(path.string(), fmt::format("has version {}, this program reads {}", state.at("version").dump(), kVersion));
+      throw InputError(path.string(), fmt::format("has version {}, this program reads {}",
+                                                  state.at("version").dump(), kVersion));
     }
     return state;
   } catch (const nlohmann::json::exception& error) {
@@ -123,8 +128,8 @@ nlohmann::json read_checkpoint_state(const fs::path& checkpoint) {
   }
 }
 
-nlohmann::json load_checkpoint(const fs::path& checkpoint, const graph::Variables& variables, graph::Backend& backend,
-                               bool optimizer, const nlohmann::json& identity) {
+nlohmann::json load_checkpoint(const fs::path& checkpoint, const graph::Variables& variables,
+                               graph::Backend& backend, bool optimizer, const nlohmann::json& identity) {
   nlohmann::json state = read_checkpoint_state(checkpoint);
   for (const auto& [key, here] : identity.items()) {
     const nlohmann::json& saved = state.at("identity").at(key);
@@ -145,7 +150,8 @@ nlohmann::json load_checkpoint(const fs::path& checkpoint, const graph::Variable
   if (optimizer) {
     load("optim.safetensors", graph::Role::state);
     if (content_hash(variables, backend) != state.at("hash").get<std::string>()) {
-      throw InputError(checkpoint.string(), "its tensors don't have the hash that state.json gives", "The checkpoint is damaged");
+      throw InputError(checkpoint.string(), "its tensors don't have the hash that state.json gives",
+                       "The checkpoint is damaged");
     }
   }
   return state;

@@ -14,11 +14,11 @@ namespace headway::train {
 
 // [data]: which rows, how many at a time.
 struct DataSection {
-  bool packed = true;             // layout = "packed" (best fit) or "stream"
-  std::int64_t buffer = 512;      // documents the packer chooses from
-  bool mask_bos = false;          // targets equal to BOS are not trained on
+  bool packed = true;                 // layout = "packed" (best fit) or "stream"
+  std::int64_t buffer = 512;          // documents the packer chooses from
+  bool mask_bos = false;              // targets equal to BOS are not trained on
   std::int64_t batch_tokens = 65536;  // an optimizer step, over all ranks
-  std::int64_t device_batch = 1;  // rows of a micro-batch
+  std::int64_t device_batch = 1;      // rows of a micro-batch
 };
 
 // [launch]: how the program runs on the chip.
@@ -33,7 +33,7 @@ struct LaunchSection {
 struct BudgetSection {
   enum class Kind { charged_seconds, host_seconds, steps } kind = Kind::charged_seconds;
   double amount = 1800;
-  double startup_seconds = 0;       // charged clock: compilation before the first step
+  double startup_seconds = 0;         // charged clock: compilation before the first step
   std::int64_t checkpoint_every = 0;  // steps; 0: only at the end
   std::int64_t evaluate_every = 0;    // steps; 0: only at the end
 };
@@ -42,6 +42,7 @@ struct BudgetSection {
 struct TwinSection {
   std::int64_t depth = 0, width = 0, heads = 0, kv_heads = 0, sequence = 0;
   std::int64_t batch_tokens = 0, device_batch = 0;
+  bool packed = true;   // layout of its rows; the recipe's unless said otherwise
   double lr_scale = 1;  // of all learning rates: a twin's batches are smaller, and noisier
   double fraction = 1;  // of the priced steps
 };
@@ -65,11 +66,12 @@ struct Recipe {
 Recipe read_recipe(const std::filesystem::path& path);
 Recipe parse_recipe(std::string_view text, const std::string& file);
 
-// All values resolved; parse_recipe(to_toml(r)) equals r. Two recipes are the same run when these texts are equal.
+// All values resolved; parse_recipe(to_toml(r)) equals r. Two recipes are the same run when these texts are
+// equal.
 std::string to_toml(const Recipe& recipe);
 
-// The recipe of its twin: same switches, schedule and budget at the twin's size, on one rank. Throws InputError without a
-// [twin] section.
+// The recipe of its twin: same switches, schedule and budget at the twin's size, on one rank. Throws
+// InputError without a [twin] section.
 Recipe twin_of(const Recipe& recipe);
 
 }  // namespace headway::train

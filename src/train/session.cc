@@ -4,7 +4,8 @@
 
 namespace headway::train {
 
-Session::Session(const Recipe& recipe, const MakeBackend& make_backend) : recipe_(recipe), model_(recipe.model) {
+Session::Session(const Recipe& recipe, const MakeBackend& make_backend)
+    : recipe_(recipe), model_(recipe.model) {
   const auto gradient_of = [this](int parameter) { return model_.gradient_of(parameter); };
   const graph::Graph update = optim::update_graph(recipe.optimizer, model_.variables(), gradient_of);
   backend_ = make_backend(model_.variables());  // after the last variable was declared

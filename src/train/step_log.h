@@ -10,7 +10,8 @@ namespace headway::train {
 
 class StepLog {
  public:
-  // Opens the log for appending after step `last`: lines of later steps, and a torn last line, are dropped first.
+  // Opens the log for appending after step `last`: lines of later steps, and a torn last line, are dropped
+  // first.
   StepLog(const std::filesystem::path& path, std::int64_t last);
   ~StepLog();
   StepLog(const StepLog&) = delete;

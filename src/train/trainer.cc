@@ -91,7 +91,8 @@ class Trainer {
     last_save_ = state.at("last_save").get<double>();
     at_.clock.restore(state.at("clock"));
     const nlohmann::json& positions = state.at("rows");
-    if (positions.size() != rows_.size()) throw InputError(checkpoint->string(), "was saved with another number of ranks");
+    if (positions.size() != rows_.size())
+      throw InputError(checkpoint->string(), "was saved with another number of ranks");
     for (std::size_t r = 0; r < rows_.size(); ++r) rows_[r]->restore(positions[r]);
     saved_step_ = at_.step;
     result_.checkpoint_hash = state.at("hash").get<std::string>();
@@ -101,15 +102,12 @@ class Trainer {
     const double start = options_.clock->seconds();
     nlohmann::json positions = nlohmann::json::array();
     for (const auto& source : rows_) positions.push_back(source->position());
-    const nlohmann::json state = {{"tokens", at_.tokens},
-                                  {"host_seconds", at_.host_seconds},
-                                  {"slowest_step", slowest_step_},
-                                  {"last_save", last_save_},
-                                  {"clock", at_.clock.state()},
-                                  {"rows", positions},
+    const nlohmann::json state = {{"tokens", at_.tokens},          {"host_seconds", at_.host_seconds},
+                                  {"slowest_step", slowest_step_}, {"last_save", last_save_},
+                                  {"clock", at_.clock.state()},    {"rows", positions},
                                   {"identity", identity_}};
-    result_.checkpoint_hash =
-        save_checkpoint(*options_.files, options_.run, at_.step, session_.variables(), session_.backend(), state);
+    result_.checkpoint_hash = save_checkpoint(*options_.files, options_.run, at_.step, session_.variables(),
+                                              session_.backend(), state);
     saved_step_ = at_.step;
     const double seconds = options_.clock->seconds() - start;
     result_.seconds_in_save += seconds;
@@ -182,7 +180,8 @@ class Trainer {
     }
     report.epoch = rows_.front()->epoch();
     report.momentum = factors.momentum;
-    if (options_.evaluate && recipe_.budget.evaluate_every > 0 && at_.step % recipe_.budget.evaluate_every == 0) {
+    if (options_.evaluate && recipe_.budget.evaluate_every > 0 &&
+        at_.step % recipe_.budget.evaluate_every == 0) {
       const double before = options_.clock->seconds();
       report.val_bpb = options_.evaluate();
       result_.seconds_in_evaluate += options_.clock->seconds() - before;
@@ -206,12 +205,13 @@ class Trainer {
   [[noreturn]] void refuse_loss(double loss) {
     const std::string tensor = session_.micro().first_nonfinite();
     throw InputError(options_.run.string(),
-                     fmt::format("the loss is {} at step {}; the first tensor that isn't finite is {}", loss, at_.step + 1,
-                                 tensor.empty() ? "unknown" : tensor),
-                     saved_step_ > 0 ? fmt::format("The checkpoint of step {} is intact; lower the learning rates and "
-                                                   "start from a new run",
-                                                   saved_step_)
-                                     : "No checkpoint was due yet; lower the learning rates");
+                     fmt::format("the loss is {} at step {}; the first tensor that isn't finite is {}", loss,
+                                 at_.step + 1, tensor.empty() ? "unknown" : tensor),
+                     saved_step_ > 0
+                         ? fmt::format("The checkpoint of step {} is intact; lower the learning rates and "
+                                       "start from a new run",
+                                       saved_step_)
+                         : "No checkpoint was due yet; lower the learning rates");
   }
 
   TrainResult finish(bool finished) {
@@ -269,12 +269,15 @@ std::int64_t planned_steps(const Recipe& recipe, const Charge& charge) {
   HEADWAY_CHECK(charge.step_seconds > 0);
   referee::ChargeClock clock(budget.startup_seconds);
   if (clock.charged_after(0, charge.save_seconds) + charge.step_seconds > budget.amount) {
-    throw InputError(recipe.name,
-                     fmt::format("the budget of {} charged seconds is shorter than one step of {:.2f} s and saving ({:.2f} s)",
-                                 budget.amount, charge.step_seconds, charge.save_seconds),
-                     "Raise charged_seconds or make the model smaller");
+    throw InputError(
+        recipe.name,
+        fmt::format(
+            "the budget of {} charged seconds is shorter than one step of {:.2f} s and saving ({:.2f} s)",
+            budget.amount, charge.step_seconds, charge.save_seconds),
+        "Raise charged_seconds or make the model smaller");
   }
-  return referee::steps_within(budget.amount, charge.step_seconds, charge.save_seconds, budget.startup_seconds);
+  return referee::steps_within(budget.amount, charge.step_seconds, charge.save_seconds,
+                               budget.startup_seconds);
 }
 
 TrainResult train(Session& session, const std::vector<std::unique_ptr<data::RowSource>>& rows, int bos,

@@ -26,7 +26,7 @@ struct Charge {
 
 // One finished optimizer step, as it is written to steps.jsonl.
 struct StepReport {
-  std::int64_t step = 0;  // 1 for the first
+  std::int64_t step = 0;         // 1 for the first
   std::int64_t total_steps = 0;  // 0 when the host clock decides
   std::int64_t tokens = 0;
   double loss = 0;
@@ -67,20 +67,20 @@ struct TrainResult {
   std::int64_t steps = 0;
   std::int64_t tokens = 0;
   double charged_seconds = 0;
-  double host_seconds = 0;        // in steps, all sessions of the run together
+  double host_seconds = 0;  // in steps, all sessions of the run together
   double seconds_in_data = 0, seconds_in_save = 0, seconds_in_evaluate = 0;  // this session
-  bool finished = false;          // the budget is used up; false when stopped before
-  std::string void_reason;        // why the run has no score, "" when it has one
+  bool finished = false;    // the budget is used up; false when stopped before
+  std::string void_reason;  // why the run has no score, "" when it has one
   std::string checkpoint_hash;
 };
 
-// Steps that the budget allows: from the price, or the budget itself; 0 when only the host clock knows. Throws InputError when
-// not even one step fits.
+// Steps that the budget allows: from the price, or the budget itself; 0 when only the host clock knows.
+// Throws InputError when not even one step fits.
 std::int64_t planned_steps(const Recipe& recipe, const Charge& charge);
 
-// Trains from the session's current variables, or from the run's newest checkpoint when there is one. `rows` are the ranks'
-// row sources in order; micro-batch i of a step reads rank i mod ranks. Throws InputError for a loss that isn't finite (naming
-// step and tensor), with the last checkpoint intact.
+// Trains from the session's current variables, or from the run's newest checkpoint when there is one. `rows`
+// are the ranks' row sources in order; micro-batch i of a step reads rank i mod ranks. Throws InputError for
+// a loss that isn't finite (naming step and tensor), with the last checkpoint intact.
 TrainResult train(Session& session, const std::vector<std::unique_ptr<data::RowSource>>& rows, int bos,
                   const TrainerOptions& options);
 

@@ -91,9 +91,10 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
 
 TEST_F(SafetensorsTest, GapsAndOverlapsAreRefused) {
   const auto two = [](const std::string& second) {
-    return file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":)" +
-                       second + "}}",
-                   16);
+    return file_of(
+        R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2],"data_offsets":)" +
+            second + "}}",
+        16);
   };
   EXPECT_EQ(refusal(two("[8,16]")), "");
   EXPECT_NE(refusal(two("[4,12]")), "");

@@ -1,4 +1,5 @@
-// kill -9 at random moments of a run: what was saved is never lost, and the run ends as if nothing had happened.
+// kill -9 at random moments of a run: what was saved is never lost, and the run ends as if nothing had
+// happened.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -40,7 +41,8 @@ std::int64_t saved_step(const std::filesystem::path& run) {
 
 TEST(Kill, AtTwentyRandomMomentsLosesAtMostTheStepsSinceTheLastCheckpoint) {
   Workplace& w = Workplace::get();
-  const std::string recipe = w.recipe("killed", "steps = 400\ncheckpoint_every = " + std::to_string(kEvery)).string();
+  const std::string recipe =
+      w.recipe("killed", "steps = 400\ncheckpoint_every = " + std::to_string(kEvery)).string();
   const Finished whole = test::headway("train " + recipe + " " + w.sources() + " --json");
   ASSERT_EQ(whole.code, 0) << whole.output;
   const double step_seconds = whole.json().at("host_seconds").get<double>() / 400;
@@ -54,7 +56,8 @@ TEST(Kill, AtTwentyRandomMomentsLosesAtMostTheStepsSinceTheLastCheckpoint) {
   while (killed < 20 && !std::filesystem::exists(run / "result.json")) {
     const std::int64_t before = saved_step(run);
     const pid_t child = start(run.string());
-    // One in the start-up, one in the steps and the saving between them; not so late that the run would end first.
+    // One in the start-up, one in the steps and the saving between them; not so late that the run would end
+    // first.
     const double stepping = 4 * kEvery * step_seconds;
     const double delay = killed % 2 == 0 ? random.uniform() * start_up
                                          : start_up - stepping / 2 + random.uniform() * 1.5 * stepping;

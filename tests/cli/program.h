@@ -33,13 +33,15 @@ inline Finished headway(const std::string& arguments) {
   Finished finished;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   char buffer[4096];
-  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) finished.output.append(buffer, n);
+  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
+    finished.output.append(buffer, n);
   const int status = ::pclose(pipe);
   if (WIFEXITED(status)) finished.code = WEXITSTATUS(status);
   return finished;
 }
 
-// A corpus of this repository's own documents, a tokenizer of 512 ids, and a recipe for them, made once per program.
+// A corpus of this repository's own documents, a tokenizer of 512 ids, and a recipe for them, made once per
+// program.
 class Workplace {
  public:
   static Workplace& get() {
@@ -49,18 +51,23 @@ class Workplace {
   std::filesystem::path path(const std::string& name) const { return root_ / name; }
   std::string corpus() const { return path("corpus").string(); }
   std::string tokenizer() const { return path("small.tiktoken").string(); }
-  std::string sources() const { return "--corpus " + corpus() + " --tokenizer " + tokenizer() + " --runs " + path("runs").string(); }
+  std::string sources() const {
+    return "--corpus " + corpus() + " --tokenizer " + tokenizer() + " --runs " + path("runs").string();
+  }
 
   // Writes a recipe with these lines replaced ("steps = 30").
-  std::filesystem::path recipe(const std::string& name, const std::string& budget, const std::string& model_extra = "",
-                               const std::string& lr = "0.02", int vocab = 512) const {
+  std::filesystem::path recipe(const std::string& name, const std::string& budget,
+                               const std::string& model_extra = "", const std::string& lr = "0.02",
+                               int vocab = 512) const {
     const std::filesystem::path file = path(name + ".toml");
     FileSystem::real().write_atomically(
-        file, "[model]\ndepth = 2\nwidth = 32\nheads = 2\nvocab = " + std::to_string(vocab) + "\nsequence = 64\n" + model_extra +
-                  "[optimizer]\n[optimizer.matrix]\nlr = " + lr +
-                  "\n[optimizer.embedding]\nlr = 0.1\n[optimizer.head]\nlr = 0.01\n[optimizer.scalar]\nlr = 0.05\n"
-                  "[schedule]\nwarmup_steps = 3\n[data]\nbatch_tokens = 512\ndevice_batch = 8\nbuffer = 20\n"
-                  "[launch]\nprocesses = 1\n[budget]\n" + budget + "\n");
+        file,
+        "[model]\ndepth = 2\nwidth = 32\nheads = 2\nvocab = " + std::to_string(vocab) + "\nsequence = 64\n" +
+            model_extra + "[optimizer]\n[optimizer.matrix]\nlr = " + lr +
+            "\n[optimizer.embedding]\nlr = 0.1\n[optimizer.head]\nlr = 0.01\n[optimizer.scalar]\nlr = 0.05\n"
+            "[schedule]\nwarmup_steps = 3\n[data]\nbatch_tokens = 512\ndevice_batch = 8\nbuffer = 20\n"
+            "[launch]\nprocesses = 1\n[budget]\n" +
+            budget + "\n");
     return file;
   }
 
@@ -73,7 +80,8 @@ class Workplace {
     std::filesystem::create_directories(text);
     int i = 0;
     for (const char* folder : {"docs", "src/graph", "src/base", "src/data", "src/train"}) {
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(HEADWAY_ROOT) / folder)) {
+      for (const auto& entry :
+           std::filesystem::recursive_directory_iterator(std::filesystem::path(HEADWAY_ROOT) / folder)) {
         if (!entry.is_regular_file() || entry.path().extension() == ".png") continue;
         std::filesystem::copy_file(entry.path(), text / (std::to_string(1000 + i++) + ".txt"));
       }

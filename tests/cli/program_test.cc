@@ -1,4 +1,5 @@
-// The program from outside: a run from text to report, and every kind of bad input with its message and exit code.
+// The program from outside: a run from text to report, and every kind of bad input with its message and exit
+// code.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,8 +10,8 @@ namespace headway {
 namespace {
 
 using test::Finished;
-using test::Workplace;
 using test::headway;
+using test::Workplace;
 
 TEST(Program, TrainsScoresResumesAndReports) {
   Workplace& w = Workplace::get();
@@ -59,7 +60,8 @@ TEST(Program, TrainsTheExamplesOutsideSrc) {
   text.replace(text.find("steps = 50"), 10, "steps = 8");
   text.replace(text.find("[model]\n"), 8, "[model]\nvocab = 512\n");
   FileSystem::real().write_atomically(w.path("extended.toml"), text);
-  const Finished trained = headway("train " + w.path("extended.toml").string() + " " + w.sources() + " --json");
+  const Finished trained =
+      headway("train " + w.path("extended.toml").string() + " " + w.sources() + " --json");
   ASSERT_EQ(trained.code, 0) << trained.output;
   EXPECT_EQ(trained.json().at("steps"), 8);
 }
@@ -89,21 +91,31 @@ TEST(Program, BadTextIsRefusedAndLeavesNothing) {
   std::filesystem::create_directories(w.path("nothing"));
   // Every byte in the middle third turned round: pages, not the footer.
   std::string parquet;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(HEADWAY_ROOT) + "/tests/data/fixtures/parquet"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(HEADWAY_ROOT) + "/tests/data/fixtures/parquet"))
     if (entry.file_size() > parquet.size()) parquet = read_file(entry.path());
   ASSERT_GT(parquet.size(), 1000u);
-  for (std::size_t i = parquet.size() / 3; i < 2 * parquet.size() / 3; ++i) parquet[i] = static_cast<char>(~parquet[i]);
+  for (std::size_t i = parquet.size() / 3; i < 2 * parquet.size() / 3; ++i)
+    parquet[i] = static_cast<char>(~parquet[i]);
 
   // A gzip stream that ends too early.
-  ASSERT_EQ(std::system(("head -c 100000 /dev/zero | tr '\\0' 'x' | gzip > " + w.path("whole.gz").string()).c_str()), 0);
+  ASSERT_EQ(std::system(
+                ("head -c 100000 /dev/zero | tr '\\0' 'x' | gzip > " + w.path("whole.gz").string()).c_str()),
+            0);
   const std::string whole = read_file(w.path("whole.gz"));
 
   const std::string to = " --out " + out;
   expect_refused({"empty corpus", "data prepare " + w.path("nothing").string() + to, 2, "nothing"});
-  expect_refused({"not UTF-8", "data prepare " + file("latin1.txt", "caf\xe9 au lait") + to, 2, "latin1.txt"});
-  expect_refused({"truncated gz", "data prepare " + file("cut.txt.gz", whole.substr(0, whole.size() - 20)) + to, 2, "cut.txt.gz"});
-  expect_refused({"corrupt Parquet", "data prepare " + file("shard_00000.parquet", parquet) + to, 2, "shard_00000.parquet"});
-  expect_refused({"line without text", "data prepare " + file("a.jsonl", "{\"text\": \"x\"}\n{\"txt\": \"y\"}\n") + to, 2, "a.jsonl:2"});
+  expect_refused(
+      {"not UTF-8", "data prepare " + file("latin1.txt", "caf\xe9 au lait") + to, 2, "latin1.txt"});
+  expect_refused({"truncated gz",
+                  "data prepare " + file("cut.txt.gz", whole.substr(0, whole.size() - 20)) + to, 2,
+                  "cut.txt.gz"});
+  expect_refused({"corrupt Parquet", "data prepare " + file("shard_00000.parquet", parquet) + to, 2,
+                  "shard_00000.parquet"});
+  expect_refused({"line without text",
+                  "data prepare " + file("a.jsonl", "{\"text\": \"x\"}\n{\"txt\": \"y\"}\n") + to, 2,
+                  "a.jsonl:2"});
   expect_refused({"no such file", "data prepare " + w.path("absent.txt").string() + to, 2, "absent.txt"});
   EXPECT_FALSE(std::filesystem::exists(out));
 }
@@ -112,20 +124,25 @@ TEST(Program, BadRecipesAndMismatchesAreRefused) {
   Workplace& w = Workplace::get();
   const std::string sources = " " + w.sources();
   expect_refused({"no recipe", "train nowhere.toml" + sources, 2, "nowhere.toml"});
-  expect_refused({"unknown key", "train " + w.recipe("key", "steps = 3", "sofcap = 3\n").string() + sources, 2,
-                  "model.sofcap is not a known key. Did you mean 'softcap'?"});
-  expect_refused({"another vocab", "train " + w.recipe("vocab", "steps = 3", "", "0.02", 600).string() + sources, 2,
+  expect_refused({"unknown key", "train " + w.recipe("key", "steps = 3", "sofcap = 3\n").string() + sources,
+                  2, "model.sofcap is not a known key. Did you mean 'softcap'?"});
+  expect_refused({"another vocab",
+                  "train " + w.recipe("vocab", "steps = 3", "", "0.02", 600).string() + sources, 2,
                   "has 512 tokens, but the recipe's model has a vocab of 600"});
-  expect_refused({"short budget", "train " + w.recipe("short", "charged_seconds = 0.0001").string() + sources, 2,
-                  "shorter than one step"});
-  expect_refused({"no corpus", "train " + w.recipe("ok", "steps = 3").string() + " --corpus " + w.path("void").string() +
-                                   " --tokenizer " + w.tokenizer(), 2, "void"});
+  expect_refused({"short budget", "train " + w.recipe("short", "charged_seconds = 0.0001").string() + sources,
+                  2, "shorter than one step"});
+  expect_refused({"no corpus",
+                  "train " + w.recipe("ok", "steps = 3").string() + " --corpus " + w.path("void").string() +
+                      " --tokenizer " + w.tokenizer(),
+                  2, "void"});
   expect_refused({"no run", "eval bpb nothing --runs " + w.path("runs").string(), 2, "nothing"});
 
-  const Finished started = headway("train " + w.recipe("other", "steps = 9").string() + sources + " --stop-after 4");
+  const Finished started =
+      headway("train " + w.recipe("other", "steps = 9").string() + sources + " --stop-after 4");
   ASSERT_EQ(started.code, 0) << started.output;
   const std::string run = w.path("runs/other-001").string();
-  expect_refused({"another recipe", "train " + w.recipe("other", "steps = 9", "", "0.03").string() + " --resume " + run, 2,
+  expect_refused({"another recipe",
+                  "train " + w.recipe("other", "steps = 9", "", "0.03").string() + " --resume " + run, 2,
                   "another recipe: [optimizer.matrix] lr = 0.02 there, lr = 0.03 here"});
   const Finished usage = headway("train --stesp 3");
   EXPECT_NE(usage.code, 0);
@@ -149,11 +166,12 @@ TEST(Program, DiskFullWhileSavingIsSaidAndLosesNothing) {
   ASSERT_EQ(started.code, 0) << started.output;
   const std::string run = w.path("runs/full-001").string();
   // A limit on file size stands for the full disk: model.safetensors is larger.
-  const std::string command = "(trap '' XFSZ; ulimit -f 100; '" + std::string(HEADWAY_PROGRAM) + "' train --resume " + run +
-                              ") > " + w.path("full.log").string() + " 2>&1";
+  const std::string command = "(trap '' XFSZ; ulimit -f 100; '" + std::string(HEADWAY_PROGRAM) +
+                              "' train --resume " + run + ") > " + w.path("full.log").string() + " 2>&1";
   const int status = std::system(("bash -c \"" + command + "\"").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 5) << read_file(w.path("full.log"));
-  EXPECT_NE(read_file(w.path("full.log")).find("safetensors"), std::string::npos) << read_file(w.path("full.log"));
+  EXPECT_NE(read_file(w.path("full.log")).find("safetensors"), std::string::npos)
+      << read_file(w.path("full.log"));
   EXPECT_EQ(read_file(run + "/checkpoints/latest"), "000005\n");
   const Finished rest = headway("train --resume " + run + " --json");
   ASSERT_EQ(rest.code, 0) << rest.output;

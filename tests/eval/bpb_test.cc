@@ -29,7 +29,8 @@ class BpbTest : public testing::Test {
   }
 
   static model::Config config() {
-    TomlTable root = TomlTable::parse("[model]\ndepth = 2\nwidth = 32\nheads = 2\nvocab = 64\nsequence = 8\n", "m.toml");
+    TomlTable root =
+        TomlTable::parse("[model]\ndepth = 2\nwidth = 32\nheads = 2\nvocab = 64\nsequence = 8\n", "m.toml");
     return model::read_config(root.table("model"));
   }
   static std::vector<std::vector<std::vector<std::int32_t>>> documents() {

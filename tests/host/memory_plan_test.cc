@@ -18,7 +18,8 @@ TEST(MemoryPlan, BlocksAliveTogetherNeverOverlap) {
     for (Block& block : blocks) {
       block.bytes = static_cast<std::int64_t>(1 + random.below(5000));
       block.first = static_cast<int>(random.below(steps));
-      block.last = block.first + static_cast<int>(random.below(static_cast<std::uint64_t>(steps - block.first)));
+      block.last =
+          block.first + static_cast<int>(random.below(static_cast<std::uint64_t>(steps - block.first)));
     }
     const std::int64_t size = place(blocks);
     for (std::size_t i = 0; i < blocks.size(); ++i) {

@@ -1,5 +1,5 @@
-// The host's planner (regions, direct effects, reused memory) against the interpreter, which has none of that: whole models,
-// several steps.
+// The host's planner (regions, direct effects, reused memory) against the interpreter, which has none of
+// that: whole models, several steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,18 +22,21 @@ using graph::Value;
 
 model::Config config(const std::string& switches) {
   TomlTable root = TomlTable::parse(
-      "[model]\ndepth = 2\nwidth = 32\nheads = 4\nkv_heads = 2\nvocab = 48\nsequence = 12\n" + switches, "m.toml");
+      "[model]\ndepth = 2\nwidth = 32\nheads = 4\nkv_heads = 2\nvocab = 48\nsequence = 12\n" + switches,
+      "m.toml");
   return model::read_config(root.table("model"));
 }
 
 optim::Optimizer optimizer(const std::string& method) {
-  TomlTable root = TomlTable::parse("[optimizer]\nclip = 0.5\n[optimizer.matrix]\nmethod = \"" + method +
-                                        "\"\nlr = 1\n[optimizer.embedding]\nlr = 1\n[optimizer.head]\nlr = 1\n[optimizer.scalar]\nlr = 1\n",
-                                    "o.toml");
+  TomlTable root = TomlTable::parse(
+      "[optimizer]\nclip = 0.5\n[optimizer.matrix]\nmethod = \"" + method +
+          "\"\nlr = 1\n[optimizer.embedding]\nlr = 1\n[optimizer.head]\nlr = 1\n[optimizer.scalar]\nlr = 1\n",
+      "o.toml");
   return optim::read_optimizer(root.table("optimizer"));
 }
 
-// Two micro-batches and an update, three times, on both; returns the worst relative difference over all variables.
+// Two micro-batches and an update, three times, on both; returns the worst relative difference over all
+// variables.
 template <class T>
 double worst_difference(const std::string& switches, const std::string& method, bool fast) {
   const model::Model m(config(switches));
@@ -114,9 +117,11 @@ TEST_P(Planner, FastKernelsAndRegionsStayWithinRounding) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, Planner,
-    testing::Combine(testing::Values("", "value_embeddings = \"all\"\nvalue_gate_channels = 8\nconvolution = true\nwindows = \"S\"",
-                                     "activation = \"silu\"\ngated_mlp = true\nresidual_lambdas = false\nsoftcap = 0"),
-                     testing::Values("muon", "adamw")));
+    testing::Combine(
+        testing::Values(
+            "", "value_embeddings = \"all\"\nvalue_gate_channels = 8\nconvolution = true\nwindows = \"S\"",
+            "activation = \"silu\"\ngated_mlp = true\nresidual_lambdas = false\nsoftcap = 0"),
+        testing::Values("muon", "adamw")));
 
 TEST(Schedule, EveryNodeOnceOperandsFirst) {
   const model::Model m(config("value_embeddings = \"all\"\nvalue_gate_channels = 8"));
@@ -124,7 +129,8 @@ TEST(Schedule, EveryNodeOnceOperandsFirst) {
   const host::Kernels kernels = host::fast_kernels();
   const std::vector<host::Step> steps = host::schedule(g, kernels);
   std::vector<int> ready(static_cast<std::size_t>(g.values()), 0);
-  for (int id = 0; id < g.values(); ++id) ready[static_cast<std::size_t>(id)] = g.info({id}).source != graph::Source::node;
+  for (int id = 0; id < g.values(); ++id)
+    ready[static_cast<std::size_t>(id)] = g.info({id}).source != graph::Source::node;
   std::size_t nodes = 0, regions = 0;
   for (const host::Step& step : steps) {
     nodes += step.ops.size();
@@ -141,7 +147,8 @@ TEST(Schedule, ValuesThatAreWantedOutsideAreNotFusedAway) {
   class Never : public host::Kernel {
     void run(const host::Call&) const override { throw Bug("not meant to run"); }
   };
-  kernels.add({{{"linear", {"x", "w"}, {"h"}}, {"relu2", {"h"}, {"y"}}}, {"x", "w"}, {"y"}}, std::make_shared<Never>());
+  kernels.add({{{"linear", {"x", "w"}, {"h"}}, {"relu2", {"h"}, {"y"}}}, {"x", "w"}, {"y"}},
+              std::make_shared<Never>());
   const auto steps_of = [&](bool wanted) {
     Graph g(std::make_shared<graph::Variables>());
     const Value h = graph::linear(g, g.input("x", {{2, 3}, DType::f32}), g.input("w", {{4, 3}, DType::f32}));

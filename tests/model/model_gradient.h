@@ -1,5 +1,5 @@
-// Checks all parameter gradients of a whole model against finite differences of its loss, in double on the plain kernels. The
-// whole use: check_model_gradients(config).
+// Checks all parameter gradients of a whole model against finite differences of its loss, in double on the
+// plain kernels. The whole use: check_model_gradients(config).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 
 namespace headway::test {
 
-// Compares `probes` random elements of each parameter. Parameters that start at zero are given random values, or most gradients
-// would be zero.
+// Compares `probes` random elements of each parameter. Parameters that start at zero are given random values,
+// or most gradients would be zero.
 inline void check_model_gradients(const model::Config& config, int probes = 4, std::uint64_t seed = 1) {
   const model::Model model(config);
   ThreadPool pool(1, false);
@@ -25,8 +25,10 @@ inline void check_model_gradients(const model::Config& config, int probes = 4, s
   const auto micro = backend->compile(model.micro(batch, time));
   Random random(seed);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * time)), targets(tokens.size());
-  for (std::int32_t& id : tokens) id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocab)));
-  for (std::int32_t& id : targets) id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocab)));
+  for (std::int32_t& id : tokens)
+    id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocab)));
+  for (std::int32_t& id : targets)
+    id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(config.vocab)));
   targets[1] = -1;
   micro->bind("tokens", tokens);
   micro->bind("targets", targets);

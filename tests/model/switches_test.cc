@@ -1,4 +1,5 @@
-// Every architecture switch: gradients of the whole model against finite differences, and what it does to the parameters.
+// Every architecture switch: gradients of the whole model against finite differences, and what it does to the
+// parameters.
 #include <gtest/gtest.h>
 
 #include "model/model_gradient.h"
@@ -8,7 +9,9 @@ namespace {
 
 Config config(const std::string& switches) {
   TomlTable root = TomlTable::parse(
-      "[model]\ndepth = 3\nwidth = 16\nheads = 4\nvocab = 32\nsequence = 8\nvalue_gate_channels = 8\n" + switches, "m.toml");
+      "[model]\ndepth = 3\nwidth = 16\nheads = 4\nvocab = 32\nsequence = 8\nvalue_gate_channels = 8\n" +
+          switches,
+      "m.toml");
   return read_config(root.table("model"));
 }
 
@@ -16,12 +19,13 @@ class Switches : public testing::TestWithParam<const char*> {};
 
 TEST_P(Switches, GradientsEqualFiniteDifferences) { test::check_model_gradients(config(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Model, Switches,
-                         testing::Values("", "kv_heads = 2", "windows = \"SSL\"", "value_embeddings = \"alternating\"",
-                                         "convolution = true", "residual_lambdas = false", "qk_gain = 1.4",
-                                         "mlp_ratio = 2.5", "activation = \"gelu\"",
-                                         "activation = \"silu\"\ngated_mlp = true", "softcap = 0", "head_dim = 8",
-                                         "kv_heads = 1\nvalue_embeddings = \"0,2\"\nconvolution = true\nwindows = \"S\""));
+INSTANTIATE_TEST_SUITE_P(
+    Model, Switches,
+    testing::Values("", "kv_heads = 2", "windows = \"SSL\"", "value_embeddings = \"alternating\"",
+                    "convolution = true", "residual_lambdas = false", "qk_gain = 1.4", "mlp_ratio = 2.5",
+                    "activation = \"gelu\"", "activation = \"silu\"\ngated_mlp = true", "softcap = 0",
+                    "head_dim = 8",
+                    "kv_heads = 1\nvalue_embeddings = \"0,2\"\nconvolution = true\nwindows = \"S\""));
 
 std::int64_t parameters(const std::string& switches) { return Model(config(switches)).parameter_count(); }
 

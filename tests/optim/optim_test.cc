@@ -1,4 +1,5 @@
-// Schedules and the [optimizer] section. The mathematics of the methods is tested with the operators and against PyTorch.
+// Schedules and the [optimizer] section. The mathematics of the methods is tested with the operators and
+// against PyTorch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +34,8 @@ TEST(Schedule, WarmupByFractionNeverStartsAtZero) {
 }
 
 TEST(Schedule, MomentumRampsAndDecayFalls) {
-  const Schedule s = schedule("momentum_start = 0.8\nmomentum_end = 0.9\nmomentum_steps = 10\ndecay_to_zero = true\n");
+  const Schedule s =
+      schedule("momentum_start = 0.8\nmomentum_end = 0.9\nmomentum_steps = 10\ndecay_to_zero = true\n");
   EXPECT_DOUBLE_EQ(s.at(0, 0).momentum, 0.8);
   EXPECT_DOUBLE_EQ(s.at(5, 0.2).momentum, 0.85);
   EXPECT_DOUBLE_EQ(s.at(50, 0.5).momentum, 0.9);
@@ -41,8 +43,9 @@ TEST(Schedule, MomentumRampsAndDecayFalls) {
 }
 
 TEST(Schedule, RefusesWhatCannotBe) {
-  for (const char* text : {"warmup_fraction = 1.5", "warmup_steps = 3\nwarmup_fraction = 0.1", "clock = \"wall\"",
-                           "warmup_fraction = 0.6\nwarmdown_fraction = 0.6", "momentum_end = 2", "warmup = 3"}) {
+  for (const char* text :
+       {"warmup_fraction = 1.5", "warmup_steps = 3\nwarmup_fraction = 0.1", "clock = \"wall\"",
+        "warmup_fraction = 0.6\nwarmdown_fraction = 0.6", "momentum_end = 2", "warmup = 3"}) {
     EXPECT_THROW(schedule(text), InputError) << text;
   }
 }
@@ -57,7 +60,9 @@ TEST(Optimizer, LearningRatesScaleWithWidthWhereAsked) {
 
 TEST(Optimizer, StateIsDeclaredOnceAndGroupsAreNeeded) {
   TomlTable root = TomlTable::parse(
-      "[optimizer.matrix]\nlr = 1\n[optimizer.embedding]\nlr = 1\n[optimizer.head]\nlr = 1\n[optimizer.scalar]\nlr = 1\n", "o.toml");
+      "[optimizer.matrix]\nlr = 1\n[optimizer.embedding]\nlr = 1\n[optimizer.head]\nlr = "
+      "1\n[optimizer.scalar]\nlr = 1\n",
+      "o.toml");
   const Optimizer optimizer = read_optimizer(root.table("optimizer"));
   auto variables = std::make_shared<graph::Variables>();
   const auto parameter = [&](const std::string& name, Shape shape, const std::string& group) {

@@ -39,8 +39,10 @@ TEST(ScoreLogits, EqualsTheDefinition) {
     ++seen;
     if (bytes[static_cast<std::size_t>(targets[r])] == 0) continue;
     long double total = 0;
-    for (std::int64_t j = 0; j < vocab; ++j) total += std::exp(static_cast<long double>(logits[r * 13 + static_cast<std::size_t>(j)]));
-    nats -= static_cast<double>(std::log(std::exp(static_cast<long double>(logits[r * 13 + static_cast<std::size_t>(targets[r])])) / total));
+    for (std::int64_t j = 0; j < vocab; ++j)
+      total += std::exp(static_cast<long double>(logits[r * 13 + static_cast<std::size_t>(j)]));
+    nats -= static_cast<double>(std::log(
+        std::exp(static_cast<long double>(logits[r * 13 + static_cast<std::size_t>(targets[r])])) / total));
     sum += bytes[static_cast<std::size_t>(targets[r])];
   }
   const Score score = score_logits(logits.data(), vocab, targets, bytes);
@@ -106,46 +108,48 @@ std::vector<float> honest(std::span<const std::int32_t> tokens) {
 }
 
 bool passed(const std::vector<ProbeResult>& results, const std::string& name) {
-  return std::find_if(results.begin(), results.end(), [&](const ProbeResult& r) { return r.name == name; })->passed;
+  return std::find_if(results.begin(), results.end(), [&](const ProbeResult& r) { return r.name == name; })
+      ->passed;
 }
 
 TEST(Probes, PassAnHonestModelAndCatchEachCheat) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto good = probe(holding(honest), kBatch, kTime, kVocab, seed);
-    for (const ProbeResult& result : good) EXPECT_TRUE(result.passed) << result.name << ": " << result.finding;
+    for (const ProbeResult& result : good)
+      EXPECT_TRUE(result.passed) << result.name << ": " << result.finding;
 
     // Looks one token ahead.
-    const auto ahead = probe(
-        holding([](std::span<const std::int32_t> tokens) {
-          std::vector<float> logits = honest(tokens);
-          for (std::int64_t b = 0; b < kBatch; ++b)
-            for (std::int64_t t = 0; t + 1 < kTime; ++t)
-              logits[static_cast<std::size_t>((b * kTime + t) * kVocab)] +=
-                  static_cast<float>(tokens[static_cast<std::size_t>(b * kTime + t + 1)]) + 0.5f * static_cast<float>(t);
-          return logits;
-        }),
-        kBatch, kTime, kVocab, seed);
+    const auto ahead =
+        probe(holding([](std::span<const std::int32_t> tokens) {
+                std::vector<float> logits = honest(tokens);
+                for (std::int64_t b = 0; b < kBatch; ++b)
+                  for (std::int64_t t = 0; t + 1 < kTime; ++t)
+                    logits[static_cast<std::size_t>((b * kTime + t) * kVocab)] +=
+                        static_cast<float>(tokens[static_cast<std::size_t>(b * kTime + t + 1)]) +
+                        0.5f * static_cast<float>(t);
+                return logits;
+              }),
+              kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(ahead, "causality"));
 
-    const auto leaking = probe(
-        holding([](std::span<const std::int32_t> tokens) {
-          std::vector<float> logits = honest(tokens);
-          float others = 0;
-          for (std::size_t i = kTime; i < tokens.size(); ++i) others += 1e-3f * static_cast<float>(tokens[i] * static_cast<int>(i));
-          logits[0] += others;
-          return logits;
-        }),
-        kBatch, kTime, kVocab, seed);
+    const auto leaking = probe(holding([](std::span<const std::int32_t> tokens) {
+                                 std::vector<float> logits = honest(tokens);
+                                 float others = 0;
+                                 for (std::size_t i = kTime; i < tokens.size(); ++i)
+                                   others += 1e-3f * static_cast<float>(tokens[i] * static_cast<int>(i));
+                                 logits[0] += others;
+                                 return logits;
+                               }),
+                               kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(leaking, "batch_independence"));
     EXPECT_TRUE(passed(leaking, "finite"));
 
-    const auto infinite = probe(
-        holding([](std::span<const std::int32_t> tokens) {
-          std::vector<float> logits = honest(tokens);
-          logits[40] = std::numeric_limits<float>::infinity();
-          return logits;
-        }),
-        kBatch, kTime, kVocab, seed);
+    const auto infinite = probe(holding([](std::span<const std::int32_t> tokens) {
+                                  std::vector<float> logits = honest(tokens);
+                                  logits[40] = std::numeric_limits<float>::infinity();
+                                  return logits;
+                                }),
+                                kBatch, kTime, kVocab, seed);
     EXPECT_FALSE(passed(infinite, "finite"));
   }
 }

@@ -60,7 +60,8 @@ TEST(Recipe, UnknownKeysNameFileLineAndTheNearestKey) {
   EXPECT_EQ(refusal(replaced(text, "width = 32", "widht = 32")).find("r.toml:2: model.width is missing"), 0u);
   EXPECT_EQ(refusal(replaced(text, "heads = 2", "heads = 2\nsoftcapp = 3")),
             "r.toml:6: model.softcapp is not a known key. Did you mean 'softcap'?");
-  EXPECT_NE(refusal(replaced(text, "[schedule]", "[scheduel]")).find("Did you mean 'schedule'?"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "[schedule]", "[scheduel]")).find("Did you mean 'schedule'?"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(text, "[optimizer.matrix]\n", "[optimizer.matrix]\nnesterov = true\n"))
                 .find("optimizer.matrix.nesterov is not a known key"),
             std::string::npos);
@@ -68,24 +69,42 @@ TEST(Recipe, UnknownKeysNameFileLineAndTheNearestKey) {
 
 TEST(Recipe, NamesOfRegisteredPartsAreChecked) {
   const std::string text = test::small_recipe_text("steps = 4");
-  EXPECT_EQ(refusal(replaced(text, "heads = 2", "heads = 2\nactivation = \"relu3\"")).find("r.toml:6: 'relu3' is not a known activation"), 0u);
-  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nattention = \"casual\"")).find("Did you mean 'causal'?"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "[optimizer.matrix]\n", "[optimizer.matrix]\nmethod = \"moun\"\n")).find("Did you mean 'muon'?"), std::string::npos);
+  EXPECT_EQ(refusal(replaced(text, "heads = 2", "heads = 2\nactivation = \"relu3\""))
+                .find("r.toml:6: 'relu3' is not a known activation"),
+            0u);
+  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nattention = \"casual\""))
+                .find("Did you mean 'causal'?"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "[optimizer.matrix]\n", "[optimizer.matrix]\nmethod = \"moun\"\n"))
+                .find("Did you mean 'muon'?"),
+            std::string::npos);
 }
 
 TEST(Recipe, ImpossibleValuesAreRefused) {
   const std::string text = test::small_recipe_text("steps = 4");
-  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 3")).find("doesn't divide the width 32"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nkv_heads = 3")).find("doesn't divide the 2 heads"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 3")).find("doesn't divide the width 32"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(replaced(text, "heads = 2", "heads = 2\nkv_heads = 3")).find("doesn't divide the 2 heads"),
+      std::string::npos);
   EXPECT_NE(refusal(replaced(text, "depth = 2", "depth = 0")).find("must be positive"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "depth = 2", "depth = \"two\"")).find("r.toml:3: model.depth must be a whole number"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nwindows = \"SX\"")).find("letters S"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nvalue_embeddings = \"0,2\"")).find("layers below 2"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "batch_tokens = 128", "batch_tokens = 96")).find("no multiple of device_batch 2 x sequence 16 x 2 ranks"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "depth = 2", "depth = \"two\""))
+                .find("r.toml:3: model.depth must be a whole number"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "heads = 2", "heads = 2\nwindows = \"SX\"")).find("letters S"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(replaced(text, "heads = 2", "heads = 2\nvalue_embeddings = \"0,2\"")).find("layers below 2"),
+      std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "batch_tokens = 128", "batch_tokens = 96"))
+                .find("no multiple of device_batch 2 x sequence 16 x 2 ranks"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(text, "steps = 4", "")).find("[budget] has no limit"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "steps = 4", "steps = 4\ncharged_seconds = 3")).find("exactly one of"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "steps = 4", "steps = 4\ncharged_seconds = 3")).find("exactly one of"),
+            std::string::npos);
   EXPECT_NE(refusal(replaced(text, "steps = 4", "steps = -4")).find("must be positive"), std::string::npos);
-  EXPECT_NE(refusal(replaced(text, "lr = 0.02", "lr = -1")).find("lr must be a number from 0 up"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "lr = 0.02", "lr = -1")).find("lr must be a number from 0 up"),
+            std::string::npos);
   EXPECT_NE(refusal("name = [").find("r.toml:1"), std::string::npos);
 }
 

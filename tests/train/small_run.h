@@ -18,12 +18,17 @@ inline std::string small_recipe_text(const std::string& budget, const std::strin
                                      const std::string& matrix_lr = "0.02") {
   return "name = \"small\"\n"
          "[model]\ndepth = 2\nwidth = 32\nheads = 2\nvocab = 64\nsequence = 16\n"
-         "[optimizer]\n[optimizer.matrix]\nlr = " + matrix_lr + "\nweight_decay = 0.1\n"
+         "[optimizer]\n[optimizer.matrix]\nlr = " +
+         matrix_lr +
+         "\nweight_decay = 0.1\n"
          "[optimizer.embedding]\nlr = 0.1\n[optimizer.head]\nlr = 0.01\n[optimizer.scalar]\nlr = 0.05\n"
-         "[schedule]\nclock = \"" + schedule_clock + "\"\nwarmup_steps = 3\nwarmdown_fraction = 0.5\nmomentum_steps = 10\n"
+         "[schedule]\nclock = \"" +
+         schedule_clock +
+         "\"\nwarmup_steps = 3\nwarmdown_fraction = 0.5\nmomentum_steps = 10\n"
          "[data]\nbatch_tokens = 128\ndevice_batch = 2\nbuffer = 20\n"
          "[launch]\nprocesses = 2\n"
-         "[budget]\n" + budget + "\ncheckpoint_every = 10\n";
+         "[budget]\n" +
+         budget + "\ncheckpoint_every = 10\n";
 }
 
 inline train::Recipe small_recipe(const std::string& budget, const std::string& schedule_clock = "steps",
@@ -55,12 +60,15 @@ inline data::Tokens small_tokens() {
 class SmallRun {
  public:
   explicit SmallRun(const train::Recipe& recipe)
-      : pool_(1, false), tokens_(small_tokens()), session_(recipe, [this](std::shared_ptr<const graph::Variables> v) {
+      : pool_(1, false),
+        tokens_(small_tokens()),
+        session_(recipe, [this](std::shared_ptr<const graph::Variables> v) {
           return host::make_backend(std::move(v), pool_, host::Precision::fast);
         }) {
     for (int rank = 0; rank < recipe.launch.processes; ++rank) {
       rows_.push_back(data::packed_rows(tokens_, static_cast<int>(recipe.model.sequence), kSmallBos,
-                                        {rank, recipe.launch.processes}, static_cast<int>(recipe.data.buffer)));
+                                        {rank, recipe.launch.processes},
+                                        static_cast<int>(recipe.data.buffer)));
     }
     session_.model().initialize(session_.backend(), recipe.seed);
   }

@@ -12,8 +12,8 @@
 namespace headway::train {
 namespace {
 
-using test::SmallRun;
 using data::TemporaryFolder;
+using test::SmallRun;
 
 struct Trained {
   TrainResult result;
@@ -85,13 +85,17 @@ TEST_F(TrainerTest, ResumesToTheBitOnTheHostClockWithRecordedTimes) {
   expect_same_after_resume(recipe, seconds);
   // And a third run can replay what the record of the first says.
   std::vector<double> recorded;
-  for (const StepRecord& step : [&] {
+  for (const StepRecord& step :
+       [&] {
          FileSystem::real().write_atomically(temporary_ / "whole/recipe.toml", to_toml(recipe));
          return read_run(temporary_ / "whole");
-       }().steps)
+       }()
+           .steps)
     recorded.push_back(step.step_seconds);
   EXPECT_EQ(recorded.size(), 40u + 5u);
-  EXPECT_EQ(std::vector<double>(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(recorded.size())), recorded);
+  EXPECT_EQ(
+      std::vector<double>(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(recorded.size())),
+      recorded);
 }
 
 TEST_F(TrainerTest, LearnsSomething) {
@@ -102,7 +106,8 @@ TEST_F(TrainerTest, LearnsSomething) {
 
 TEST_F(TrainerTest, ChargedBudgetGivesTheStepsThePriceAllows) {
   // 5 free steps, then (12 - 0.5) / 1.0 more, the half second of saving included.
-  const Trained trained = train(test::small_recipe("charged_seconds = 12", "charged"), options(folder("run")));
+  const Trained trained =
+      train(test::small_recipe("charged_seconds = 12", "charged"), options(folder("run")));
   EXPECT_EQ(trained.result.steps, 5 + 11);
   EXPECT_DOUBLE_EQ(trained.result.charged_seconds, 11.5);
   EXPECT_EQ(trained.result.void_reason, "");
@@ -123,7 +128,8 @@ TEST_F(TrainerTest, HostBudgetCountsMeasuredTimeAndVoidsWhatIsLate) {
   o = options(folder("late"));
   o.replayed_seconds = seconds;
   const Trained late = train(test::small_recipe("host_seconds = 2", "charged"), o);
-  EXPECT_NE(late.result.void_reason.find("of a budget of 2.0 s"), std::string::npos) << late.result.void_reason;
+  EXPECT_NE(late.result.void_reason.find("of a budget of 2.0 s"), std::string::npos)
+      << late.result.void_reason;
 }
 
 TEST_F(TrainerTest, BudgetShorterThanOneStepIsRefused) {
@@ -131,7 +137,8 @@ TEST_F(TrainerTest, BudgetShorterThanOneStepIsRefused) {
     planned_steps(test::small_recipe("charged_seconds = 3"), {5.0, 0.5});
     FAIL() << "a budget shorter than a step was taken";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("shorter than one step of 5.00 s"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("shorter than one step of 5.00 s"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -210,8 +217,8 @@ TEST_F(TrainerTest, DiskFullWhileSavingKeepsTheCheckpointBefore) {
     ASSERT_TRUE(latest_checkpoint(run));
     EXPECT_EQ(latest_checkpoint(run)->filename(), "000010") << share;
     SmallRun again(recipe);
-    EXPECT_EQ(load_checkpoint(*latest_checkpoint(run), again.session().variables(), again.session().backend(), true,
-                              {{"corpus", "c"}})
+    EXPECT_EQ(load_checkpoint(*latest_checkpoint(run), again.session().variables(), again.session().backend(),
+                              true, {{"corpus", "c"}})
                   .at("hash")
                   .get<std::string>(),
               first.checkpoint_hash);
@@ -233,7 +240,9 @@ TEST_F(TrainerTest, CheckpointOfAnotherRecipeTokenizerOrCorpusIsRefused) {
     return "taken";
   };
   const std::string recipe = message_of(test::small_recipe("steps = 40", "steps", "0.03"), options(run));
-  EXPECT_NE(recipe.find("another recipe: [optimizer.matrix] lr = 0.02 there, lr = 0.03 here"), std::string::npos) << recipe;
+  EXPECT_NE(recipe.find("another recipe: [optimizer.matrix] lr = 0.02 there, lr = 0.03 here"),
+            std::string::npos)
+      << recipe;
   TrainerOptions o = options(run);
   o.identity["tokenizer"] = "u";
   EXPECT_NE(message_of(test::small_recipe("steps = 40"), o).find("another tokenizer"), std::string::npos);

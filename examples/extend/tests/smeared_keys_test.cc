@@ -6,7 +6,8 @@ namespace {
 
 model::Config small(const std::string& attention) {
   TomlTable table = TomlTable::parse(
-      "[model]\ndepth = 2\nwidth = 16\nheads = 4\nkv_heads = 2\nvocab = 32\nsequence = 8\nattention = \"" + attention + "\"",
+      "[model]\ndepth = 2\nwidth = 16\nheads = 4\nkv_heads = 2\nvocab = 32\nsequence = 8\nattention = \"" +
+          attention + "\"",
       "test.toml");
   return model::read_config(table.table("model"));
 }

@@ -33,21 +33,28 @@ std::vector<Value> Multiply::gradient(const GradientRequest& r) const {
 
 std::string_view name_of(ActivationKind kind) {
   switch (kind) {
-    case ActivationKind::relu: return "relu";
-    case ActivationKind::relu2: return "relu2";
-    case ActivationKind::gelu: return "gelu";
-    case ActivationKind::silu: return "silu";
+    case ActivationKind::relu:
+      return "relu";
+    case ActivationKind::relu2:
+      return "relu2";
+    case ActivationKind::gelu:
+      return "gelu";
+    case ActivationKind::silu:
+      return "silu";
   }
   throw Bug("unknown activation");
 }
 
-std::vector<TensorType> Activation::infer(std::span<const TensorType> in) const { return alike(*this, in, 1); }
+std::vector<TensorType> Activation::infer(std::span<const TensorType> in) const {
+  return alike(*this, in, 1);
+}
 
 std::vector<Value> Activation::gradient(const GradientRequest& r) const {
   return {r.graph.apply1(std::make_shared<ActivationGrad>(kind), {r.inputs[0], r.output_gradients[0]})};
 }
 
-ActivationGrad::ActivationGrad(ActivationKind kind) : kind(kind), name_(std::string(name_of(kind)) + "_grad") {}
+ActivationGrad::ActivationGrad(ActivationKind kind)
+    : kind(kind), name_(std::string(name_of(kind)) + "_grad") {}
 
 std::vector<TensorType> ActivationGrad::infer(std::span<const TensorType> in) const {
   return alike(*this, in, 2);
@@ -59,7 +66,9 @@ std::vector<Value> Softcap::gradient(const GradientRequest& r) const {
   return {r.graph.apply1(std::make_shared<SoftcapGrad>(cap), {r.outputs[0], r.output_gradients[0]})};
 }
 
-std::vector<TensorType> SoftcapGrad::infer(std::span<const TensorType> in) const { return alike(*this, in, 2); }
+std::vector<TensorType> SoftcapGrad::infer(std::span<const TensorType> in) const {
+  return alike(*this, in, 2);
+}
 
 std::vector<TensorType> ResidualMix::infer(std::span<const TensorType> in) const {
   require(in.size() == 4 && in[0] == in[1] && in[2] == in[3] && in[2].shape.size() == 1 && layer >= 0 &&
@@ -102,7 +111,8 @@ std::vector<TensorType> PadColumns::infer(std::span<const TensorType> in) const 
 }
 
 std::vector<Value> PadColumns::gradient(const GradientRequest& r) const {
-  return {slice_columns(r.graph, r.output_gradients[0], begin, begin + r.graph.type(r.inputs[0]).shape.back())};
+  return {
+      slice_columns(r.graph, r.output_gradients[0], begin, begin + r.graph.type(r.inputs[0]).shape.back())};
 }
 
 std::vector<TensorType> ValueGate::infer(std::span<const TensorType> in) const {

@@ -64,7 +64,8 @@ struct SoftcapGrad : Operator {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
 };
 
-// (x, x0, a [layers], b [layers]) -> a[layer] x + b[layer] x0: how a block sees the residual stream and the embedding.
+// (x, x0, a [layers], b [layers]) -> a[layer] x + b[layer] x0: how a block sees the residual stream and the
+// embedding.
 struct ResidualMix : Operator {
   explicit ResidualMix(std::int64_t layer) : layer(layer) {}
   const std::int64_t layer;
@@ -105,7 +106,8 @@ struct PadColumns : Operator {
   std::vector<Value> gradient(const GradientRequest& request) const override;
 };
 
-// (v [..., heads * d], e [..., heads * d], g [..., heads]) -> v + 2 sigmoid(g) e, one gate a head: value embeddings.
+// (v [..., heads * d], e [..., heads * d], g [..., heads]) -> v + 2 sigmoid(g) e, one gate a head: value
+// embeddings.
 struct ValueGate : Operator {
   std::string_view name() const override { return "value_gate"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

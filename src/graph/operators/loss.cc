@@ -24,7 +24,8 @@ std::vector<Value> SoftcapCrossEntropy::gradient(const GradientRequest& r) const
 }
 
 std::vector<TensorType> SoftcapCrossEntropyGrad::infer(std::span<const TensorType> in) const {
-  require(in.size() == 3 && fits(in) && in[2].shape.empty(), *this, "takes logits, targets and a scalar dloss", in);
+  require(in.size() == 3 && fits(in) && in[2].shape.empty(), *this,
+          "takes logits, targets and a scalar dloss", in);
   return {in[0]};
 }
 

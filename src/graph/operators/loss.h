@@ -5,8 +5,9 @@
 
 namespace headway::graph {
 
-// (logits [..., vocab], targets [...] i32) -> mean over the targets that aren't -1 of -log softmax(c)[target], with
-// c = cap tanh(logits / cap), or the logits themselves when cap is 0. 0 when every target is -1.
+// (logits [..., vocab], targets [...] i32) -> mean over the targets that aren't -1 of -log
+// softmax(c)[target], with c = cap tanh(logits / cap), or the logits themselves when cap is 0. 0 when every
+// target is -1.
 struct SoftcapCrossEntropy : Operator {
   explicit SoftcapCrossEntropy(double cap) : cap(cap) {}
   const double cap;

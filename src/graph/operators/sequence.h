@@ -1,5 +1,5 @@
-// Operators that know about tokens and positions: embedding, rotary, attention, the causal convolution, RMS norm.
-// Activations are [batch, time, channels]; heads are contiguous slices of the channels.
+// Operators that know about tokens and positions: embedding, rotary, attention, the causal convolution, RMS
+// norm. Activations are [batch, time, channels]; heads are contiguous slices of the channels.
 #pragma once
 
 #include "graph/graph.h"
@@ -43,8 +43,9 @@ struct RmsNormGrad : Operator {
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
 };
 
-// Rotary positions (Su et al. 2021, halves convention): with c, s = cos, sin(t base^(-2 i / d)), the pair of channels
-// (i, i + d/2) of each head, (a, b), becomes (a c + b s, b c - a s). `inverse` turns the other way, which is the gradient.
+// Rotary positions (Su et al. 2021, halves convention): with c, s = cos, sin(t base^(-2 i / d)), the pair of
+// channels (i, i + d/2) of each head, (a, b), becomes (a c + b s, b c - a s). `inverse` turns the other way,
+// which is the gradient.
 struct Rotary : Operator {
   Rotary(std::int64_t head_dim, double base, bool inverse = false)
       : head_dim(head_dim), base(base), inverse(inverse) {}
@@ -60,8 +61,8 @@ struct Rotary : Operator {
   int eager_launches() const override { return 7; }
 };
 
-// What kind of attention: head h of the queries reads head h * kv_heads / heads of keys and values; query i sees the keys
-// j with i - window <= j <= i; scores are scaled by `scale`.
+// What kind of attention: head h of the queries reads head h * kv_heads / heads of keys and values; query i
+// sees the keys j with i - window <= j <= i; scores are scaled by `scale`.
 struct AttentionShape {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
@@ -71,8 +72,9 @@ struct AttentionShape {
   nlohmann::json json() const;
 };
 
-// (q [b, t, heads d], k, v [b, t, kv_heads d]) -> (o [b, t, heads d], lse [b, heads, t]): causal softmax attention; lse
-// is the log of the sum of exponentials of the scaled scores, which the gradient recomputes probabilities from.
+// (q [b, t, heads d], k, v [b, t, kv_heads d]) -> (o [b, t, heads d], lse [b, heads, t]): causal softmax
+// attention; lse is the log of the sum of exponentials of the scaled scores, which the gradient recomputes
+// probabilities from.
 struct Attention : Operator {
   explicit Attention(AttentionShape shape) : shape(shape) {}
   const AttentionShape shape;
@@ -93,7 +95,8 @@ struct AttentionGrad : Operator {
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 
-// Depthwise causal convolution: (x [b, t, n], weight [n, taps]) -> y[t] = sum_k weight[:, k] x[t - (taps - 1) + k].
+// Depthwise causal convolution: (x [b, t, n], weight [n, taps]) -> y[t] = sum_k weight[:, k] x[t - (taps - 1)
+// + k].
 struct CausalConvolution : Operator {
   std::string_view name() const override { return "causal_convolution"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;

@@ -12,8 +12,8 @@ bool scalars(std::span<const TensorType> types) {
 }  // namespace
 
 std::vector<TensorType> AdamW::infer(std::span<const TensorType> in) const {
-  require(in.size() == 7 && in[1] == in[0] && in[2] == in[0] && in[3] == in[0] && scalars(in.subspan(4)), *this,
-          "takes p, g, m, v of one shape and scalars lr, weight decay, step", in);
+  require(in.size() == 7 && in[1] == in[0] && in[2] == in[0] && in[3] == in[0] && scalars(in.subspan(4)),
+          *this, "takes p, g, m, v of one shape and scalars lr, weight decay, step", in);
   return {in[0], in[0], in[0]};
 }
 

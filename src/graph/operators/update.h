@@ -1,5 +1,5 @@
-// Optimizer mathematics. Learning rates, momentum, weight decay and the step number are scalar inputs, so that schedules
-// change values and never graphs.
+// Optimizer mathematics. Learning rates, momentum, weight decay and the step number are scalar inputs, so
+// that schedules change values and never graphs.
 #pragma once
 
 #include <array>
@@ -8,8 +8,9 @@
 
 namespace headway::graph {
 
-// (p, g, m, v, lr [], weight_decay [], step []) -> (p', m', v'), AdamW with decoupled decay (Loshchilov, Hutter 2019):
-// p (1 - lr wd) - lr mhat / (sqrt(vhat) + eps), with m, v bias-corrected by step (1 for the first).
+// (p, g, m, v, lr [], weight_decay [], step []) -> (p', m', v'), AdamW with decoupled decay (Loshchilov,
+// Hutter 2019): p (1 - lr wd) - lr mhat / (sqrt(vhat) + eps), with m, v bias-corrected by step (1 for the
+// first).
 struct AdamW : Operator {
   AdamW(double beta1, double beta2, double eps) : beta1(beta1), beta2(beta2), eps(eps) {}
   const double beta1, beta2, eps;
@@ -19,17 +20,17 @@ struct AdamW : Operator {
   int eager_launches() const override { return 10; }
 };
 
-// (g, buffer, momentum []) -> (update, buffer'): buffer' = buffer + (1 - momentum)(g - buffer), and Nesterov's
-// update = g + momentum (buffer' - g).
+// (g, buffer, momentum []) -> (update, buffer'): buffer' = buffer + (1 - momentum)(g - buffer), and
+// Nesterov's update = g + momentum (buffer' - g).
 struct NesterovMomentum : Operator {
   std::string_view name() const override { return "nesterov_momentum"; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   int eager_launches() const override { return 2; }
 };
 
-// x [m, n] -> an approximation of U V^T of its singular value decomposition, by the Polar Express polynomials (Amsel et al.
-// 2025): x / (1.01 |x| + 1e-6) with the Frobenius norm, then x <- a x + (b A + c A A) x with A = x x^T, transposed where
-// m > n, once for each of the first `iterations` coefficient triples.
+// x [m, n] -> an approximation of U V^T of its singular value decomposition, by the Polar Express polynomials
+// (Amsel et al. 2025): x / (1.01 |x| + 1e-6) with the Frobenius norm, then x <- a x + (b A + c A A) x with A
+// = x x^T, transposed where m > n, once for each of the first `iterations` coefficient triples.
 struct PolarExpress : Operator {
   explicit PolarExpress(int iterations) : iterations(iterations) {}
   const int iterations;
@@ -47,9 +48,9 @@ struct PolarExpress : Operator {
   int eager_launches() const override { return 4 + 6 * iterations; }
 };
 
-// (u [m, n], second [m] or [n]) -> (u', second'): NorMuon (Li et al. 2025). The mean square of each row (of each column where
-// m < n) feeds second' = second + (1 - beta2)(mean - second); rows are divided by sqrt(max(second', 1e-10)), then the whole
-// is rescaled to the Frobenius norm it had.
+// (u [m, n], second [m] or [n]) -> (u', second'): NorMuon (Li et al. 2025). The mean square of each row (of
+// each column where m < n) feeds second' = second + (1 - beta2)(mean - second); rows are divided by
+// sqrt(max(second', 1e-10)), then the whole is rescaled to the Frobenius norm it had.
 struct NorMuon : Operator {
   explicit NorMuon(double beta2) : beta2(beta2) {}
   const double beta2;
@@ -59,8 +60,8 @@ struct NorMuon : Operator {
   int eager_launches() const override { return 12; }
 };
 
-// (p, u, lr [], weight_decay []) -> p - s lr u - s lr wd p [u p >= 0] with s = lr_scale: decay only where it agrees with
-// the update.
+// (p, u, lr [], weight_decay []) -> p - s lr u - s lr wd p [u p >= 0] with s = lr_scale: decay only where it
+// agrees with the update.
 struct CautiousUpdate : Operator {
   explicit CautiousUpdate(double lr_scale) : lr_scale(lr_scale) {}
   const double lr_scale;

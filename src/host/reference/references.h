@@ -1,4 +1,5 @@
-// Registers the references of the operators in src/graph. A call, not static objects: a static library would drop those.
+// Registers the references of the operators in src/graph. A call, not static objects: a static library would
+// drop those.
 #pragma once
 
 namespace headway::host {
