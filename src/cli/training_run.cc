@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -63,6 +64,7 @@ std::int64_t peak_memory_bytes() {
 // What was done before a run (text, tokenizer) is not the run's memory. Where the system refuses, it is
 // counted too.
 void forget_peak_memory() {
+  ::malloc_trim(0);  // or the allocator would keep it for us
   std::ofstream out("/proc/self/clear_refs");
   out << "5";
 }

@@ -85,6 +85,10 @@ Value Graph::read(int variable) {
 std::vector<Value> Graph::apply(std::shared_ptr<const Operator> op, std::vector<Value> inputs) {
   for (Value value : inputs) HEADWAY_CHECK(value.valid() && value.id < values());
   const std::vector<TensorType> input_types = types_of(*this, inputs);
+  for (std::size_t i = 0; i < input_types.size(); ++i) {
+    require(input_types[i].dtype == DType::f32 || op->takes_tokens(i), *op,
+            fmt::format("takes real numbers as operand {}", i), input_types);
+  }
   Node node{op, std::move(inputs), {}, scope_};
   for (TensorType& type : op->infer(input_types)) {
     node.outputs.push_back({values()});

@@ -52,6 +52,9 @@ class Operator {
   // Types of the outputs. Throws InputError, starting with the operator's name, when the operands don't fit.
   virtual std::vector<TensorType> infer(std::span<const TensorType> inputs) const = 0;
 
+  // Does operand `input` hold token ids? All others must be real numbers, which Graph::apply checks.
+  virtual bool takes_tokens(std::size_t) const { return false; }
+
   // d loss / d input for each input, built from operators; not valid() where there is none or it isn't
   // needed. The default throws Unsupported.
   virtual std::vector<Value> gradient(const GradientRequest& request) const;

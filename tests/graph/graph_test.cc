@@ -72,6 +72,15 @@ TEST_F(GraphTest, RefusesWhatItsBuilderGotWrong) {
   EXPECT_THROW(graph->apply(std::make_shared<Add>(), {Value{17}}), Bug);
 }
 
+TEST_F(GraphTest, TokensAreNoRealNumbers) {
+  const Value ids = graph->input("ids", {{2, 3}, DType::i32});
+  const Value table = graph->input("table", {{5, 3}, DType::f32});
+  EXPECT_THROW(linear(*graph, ids, table), InputError);
+  EXPECT_THROW(multiply(*graph, ids, ids), InputError);
+  EXPECT_THROW(rms_norm(*graph, ids, 1e-6), InputError);
+  EXPECT_NO_THROW(embedding(*graph, ids, table));
+}
+
 TEST_F(GraphTest, WritesEachVariableOnceAndInItsShape) {
   const Value w = graph->read(weight);
   EXPECT_THROW(graph->assign(weight, graph->input("x", {{4, 3}, DType::f32})), Bug);

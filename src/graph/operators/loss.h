@@ -13,6 +13,7 @@ struct SoftcapCrossEntropy : Operator {
   const double cap;
   std::string_view name() const override { return "softcap_cross_entropy"; }
   nlohmann::json attributes() const override { return {{"cap", cap}}; }
+  bool takes_tokens(std::size_t input) const override { return input == 1; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::vector<Value> gradient(const GradientRequest& request) const override;
   int eager_launches() const override { return cap > 0 ? 5 : 2; }
@@ -24,6 +25,7 @@ struct SoftcapCrossEntropyGrad : Operator {
   const double cap;
   std::string_view name() const override { return "softcap_cross_entropy_grad"; }
   nlohmann::json attributes() const override { return {{"cap", cap}}; }
+  bool takes_tokens(std::size_t input) const override { return input == 1; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   int eager_launches() const override { return cap > 0 ? 6 : 2; }
 };

@@ -9,6 +9,7 @@ namespace headway::graph {
 // (tokens [...] i32, table [vocab, n]) -> [..., n].
 struct Embedding : Operator {
   std::string_view name() const override { return "embedding"; }
+  bool takes_tokens(std::size_t input) const override { return input == 0; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
   std::vector<Value> gradient(const GradientRequest& request) const override;
 };
@@ -19,6 +20,7 @@ struct EmbeddingGrad : Operator {
   const std::int64_t vocab;
   std::string_view name() const override { return "embedding_grad"; }
   nlohmann::json attributes() const override { return {{"vocab", vocab}}; }
+  bool takes_tokens(std::size_t input) const override { return input == 0; }
   std::vector<TensorType> infer(std::span<const TensorType> inputs) const override;
 };
 
