@@ -105,6 +105,7 @@ class Run {
       : recipe_(recipe),
         price_(price),
         options_(options),
+        figures_(figures_of(recipe)),
         pool_(options.threads > 0 ? options.threads : ThreadPool::available()),
         corpus_(options.corpus),
         tokenizer_(data::Tokenizer::load(options.tokenizer)) {
@@ -154,9 +155,8 @@ class Run {
   void print_plan(train::Session& session) {
     plan_ = session.plan(eval_batch_);
     planned_bytes_ = plan_.total() + kProcessBytes;
-    const ModelFigures figures = figures_of(recipe_);
     fmt::print("recipe     {}: {} parameters, {:.1f} MFLOP a token\n", recipe_.name,
-               grouped(figures.parameters), figures.flops_per_token / 1e6);
+               grouped(figures_.parameters), figures_.flops_per_token / 1e6);
     fmt::print("step       {} tokens in {} micro-batches of {} x {}\n", grouped(recipe_.data.batch_tokens),
                recipe_.micro_batches(), recipe_.data.device_batch, recipe_.model.sequence);
     fmt::print("machine    {}\n", session.backend().description());
@@ -176,7 +176,7 @@ class Run {
     write("environment.json", {{"headway", HEADWAY_VERSION},
                                {"processor", processor_name()},
                                {"threads", pool_.size()},
-                               {"parameters", figures_of(recipe_).parameters},
+                               {"parameters", figures_.parameters},
                                {"peak_flops", peak_flops_},
                                {"compiler", __VERSION__},
                                {"corpus", fs::absolute(options_.corpus).string()},
@@ -209,7 +209,7 @@ class Run {
     options.identity = {{"tokenizer", tokenizer_.hash()}, {"corpus", corpus_.hash()}};
     options.stop_after = options_.stop_after;
     options.interrupted = &interrupted;
-    options.flops_per_token = figures_of(recipe_).flops_per_token;
+    options.flops_per_token = figures_.flops_per_token;
     options.peak_flops = peak_flops_;
     if (!options_.replay.empty()) {
       for (const train::StepRecord& step : train::read_run(options_.replay).steps) {
@@ -246,7 +246,6 @@ class Run {
 
   nlohmann::json score(train::Session& session, const train::TrainResult& trained,
                        const data::Tokens& official) {
-    const ModelFigures figures = figures_of(recipe_);
     const data::EvalRows rows = data::eval_rows(official, static_cast<int>(recipe_.model.sequence),
                                                 tokenizer_.bos(), options_.eval_ranks, options_.eval_tokens);
     const eval::BpbResult bpb = evaluate(session, rows, options_.progress);
@@ -297,12 +296,12 @@ class Run {
         {"steps", trained.steps},
         {"tokens", trained.tokens},
         {"tokens_per_second", tokens_per_second},
-        {"mfu", tokens_per_second * figures.flops_per_token / peak_flops_},
+        {"mfu", tokens_per_second * figures_.flops_per_token / peak_flops_},
         {"peak_flops", peak_flops_},
         {"charged_seconds", trained.charged_seconds},
         {"host_seconds", trained.host_seconds},
-        {"parameters", figures.parameters},
-        {"flops_per_token", figures.flops_per_token},
+        {"parameters", figures_.parameters},
+        {"flops_per_token", figures_.flops_per_token},
         {"price",
          {{"step_seconds", price_.step_seconds},
           {"save_seconds", price_.save_seconds},
@@ -325,6 +324,7 @@ class Run {
   const train::Recipe& recipe_;
   const price::StepPrice& price_;
   const RunOptions& options_;
+  ModelFigures figures_;
   ThreadPool pool_;
   SteadyClock clock_;
   data::Corpus corpus_;

@@ -74,6 +74,20 @@ std::string first_difference(const std::string& saved, const std::string& here) 
   return "one has more lines than the other";
 }
 
+nlohmann::json read_state(const fs::path& checkpoint) {
+  const fs::path path = checkpoint / "state.json";
+  try {
+    nlohmann::json state = nlohmann::json::parse(read_file(path));
+    if (state.at("version").get<int>() != kVersion) {
+      throw InputError(path.string(), fmt::format("has version {}, this program reads {}",
+                                                  state.at("version").dump(), kVersion));
+    }
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw InputError(path.string(), std::string("is damaged: ") + error.what());
+  }
+}
+
 }  // namespace
 
 std::string save_checkpoint(FileSystem& files, const fs::path& run, std::int64_t step,
@@ -114,23 +128,9 @@ std::optional<fs::path> latest_checkpoint(const fs::path& run) {
   return checkpoint;
 }
 
-nlohmann::json read_checkpoint_state(const fs::path& checkpoint) {
-  const fs::path path = checkpoint / "state.json";
-  try {
-    nlohmann::json state = nlohmann::json::parse(read_file(path));
-    if (state.at("version").get<int>() != kVersion) {
-      throw InputError(path.string(), fmt::format("has version {}, this program reads {}",
-                                                  state.at("version").dump(), kVersion));
-    }
-    return state;
-  } catch (const nlohmann::json::exception& error) {
-    throw InputError(path.string(), std::string("is damaged: ") + error.what());
-  }
-}
-
 nlohmann::json load_checkpoint(const fs::path& checkpoint, const graph::Variables& variables,
                                graph::Backend& backend, bool optimizer, const nlohmann::json& identity) {
-  nlohmann::json state = read_checkpoint_state(checkpoint);
+  nlohmann::json state = read_state(checkpoint);
   for (const auto& [key, here] : identity.items()) {
     const nlohmann::json& saved = state.at("identity").at(key);
     if (saved == here) continue;

@@ -28,7 +28,4 @@ std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::pa
 nlohmann::json load_checkpoint(const std::filesystem::path& checkpoint, const graph::Variables& variables,
                                graph::Backend& backend, bool optimizer, const nlohmann::json& identity);
 
-// state.json alone.
-nlohmann::json read_checkpoint_state(const std::filesystem::path& checkpoint);
-
 }  // namespace headway::train
