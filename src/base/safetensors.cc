@@ -13,23 +13,22 @@
 namespace headway {
 namespace {
 
-std::string code_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return "F64";
-    case DType::f32:
-      return "F32";
-    case DType::bf16:
-      return "BF16";
-    case DType::i32:
-      return "I32";
-  }
-  throw Bug("unknown dtype");
+struct Code {
+  DType dtype;
+  std::string_view code;
+};
+constexpr Code kCodes[] = {
+    {DType::f64, "F64"}, {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::i32, "I32"}};
+
+std::string_view code_of(DType dtype) {
+  for (const Code& entry : kCodes)
+    if (entry.dtype == dtype) return entry.code;
+  throw Bug("checkpoints don't hold " + std::string(name_of(dtype)));
 }
 
 DType dtype_of(const std::string& code, const std::string& where) {
-  for (DType dtype : {DType::f64, DType::f32, DType::bf16, DType::i32})
-    if (code_of(dtype) == code) return dtype;
+  for (const Code& entry : kCodes)
+    if (entry.code == code) return entry.dtype;
   throw InputError(where, "tensor dtype " + code + " is not supported", "Supported: F64, F32, BF16, I32");
 }
 

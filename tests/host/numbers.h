@@ -67,8 +67,8 @@ class Buffer {
         case DType::i32:
           static_cast<std::int32_t*>(data_.get())[i] = static_cast<std::int32_t>(numbers[i]);
           break;
-        case DType::bf16:
-          throw Bug("the host stores no bfloat16");
+        default:
+          throw Bug("the host stores no " + std::string(name_of(dtype_)));
       }
     }
   }
@@ -81,10 +81,9 @@ class Buffer {
         return Numbers(tensor().as<double>(), tensor().as<double>() + count);
       case DType::i32:
         return Numbers(tensor().as<std::int32_t>(), tensor().as<std::int32_t>() + count);
-      case DType::bf16:
-        break;
+      default:
+        throw Bug("the host stores no " + std::string(name_of(dtype_)));
     }
-    throw Bug("the host stores no bfloat16");
   }
   host::Tensor tensor() const { return {data_.get(), shape_}; }
 
