@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "host/kernels/gemm.h"
+#include "simd/gemm.h"
 
 namespace headway {
 namespace {
@@ -26,7 +26,7 @@ double processor_time() {
 
 struct Contender {
   std::string name;
-  std::function<void(const host::Gemm&)> multiply;
+  std::function<void(const simd::Gemm&)> multiply;
 };
 
 void* symbol(const std::vector<std::string>& libraries, const char* name) {
@@ -51,7 +51,7 @@ void add_cblas(std::vector<Contender>& contenders, const std::string& name,
       void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
   const auto sgemm = reinterpret_cast<Function>(symbol(libraries, "cblas_sgemm"));
   if (!sgemm) return;
-  contenders.push_back({name, [sgemm](const host::Gemm& g) {
+  contenders.push_back({name, [sgemm](const simd::Gemm& g) {
                           const auto n = [](std::int64_t value) { return static_cast<int>(value); };
                           sgemm(101, g.a_transposed ? 112 : 111, g.b_transposed ? 112 : 111, n(g.m), n(g.n),
                                 n(g.k), 1, g.a, n(g.lda), g.b, n(g.ldb), 0, g.c, n(g.ldc));
@@ -63,7 +63,7 @@ void add_onednn(std::vector<Contender>& contenders) {
                            std::int64_t, const float*, std::int64_t, float, float*, std::int64_t);
   const auto sgemm = reinterpret_cast<Function>(symbol({"libdnnl.so.2", "libdnnl.so.3"}, "dnnl_sgemm"));
   if (!sgemm) return;
-  contenders.push_back({"oneDNN", [sgemm](const host::Gemm& g) {
+  contenders.push_back({"oneDNN", [sgemm](const simd::Gemm& g) {
                           sgemm(g.a_transposed ? 'T' : 'N', g.b_transposed ? 'T' : 'N', g.m, g.n, g.k, 1, g.a,
                                 g.lda, g.b, g.ldb, 0, g.c, g.ldc);
                         }});
@@ -81,12 +81,12 @@ int main_of(int argc, char** argv) {
   ThreadPool pool(1);
   std::vector<float> scratch;
   std::vector<Contender> contenders;
-  contenders.push_back({"own", [&](const host::Gemm& g) {
+  contenders.push_back({"own", [&](const simd::Gemm& g) {
                           const auto need =
-                              static_cast<std::size_t>(host::gemm_workspace(g.m, g.n, g.k, 1)) / 4 + 16;
+                              static_cast<std::size_t>(simd::gemm_workspace(g.m, g.n, g.k, 1)) / 4 + 16;
                           if (scratch.size() < need) scratch.resize(need);
                           const auto at = reinterpret_cast<std::uintptr_t>(scratch.data());
-                          host::gemm(g, pool, reinterpret_cast<void*>((at + 63) / 64 * 64));
+                          simd::gemm(g, pool, reinterpret_cast<void*>((at + 63) / 64 * 64));
                         }});
   add_cblas(contenders, "OpenBLAS", {packaged("openblas-serial/libopenblas.so.0"), "libopenblas.so.0"});
   add_cblas(contenders, "BLIS", {packaged("blis-openmp/libblis.so.4"), packaged("blis-serial/libblis.so.4")});
@@ -116,7 +116,7 @@ int main_of(int argc, char** argv) {
   for (const Shape& s : shapes) {
     const std::vector<float> a = random_floats(s.m * s.k, 1), b = random_floats(s.n * s.k, 2);
     std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
-    host::Gemm g;
+    simd::Gemm g;
     g.m = s.m, g.n = s.n, g.k = s.k;
     g.a_transposed = s.a_transposed, g.b_transposed = s.b_transposed;
     g.a = a.data(), g.lda = s.a_transposed ? s.m : s.k;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "graph/operators/elementwise.h"
-#include "host/kernels/simd_math.h"
+#include "host/kernels/vectors.h"
+#include "simd/simd_math.h"
 
 namespace headway::host {
-inline namespace simd_math {
 
 template <graph::ActivationKind kind>
 inline F32 activated(F32 x) {
@@ -30,5 +30,4 @@ inline F32 activation_slope(F32 x) {
   }
 }
 
-}  // namespace simd_math
 }  // namespace headway::host

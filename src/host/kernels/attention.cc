@@ -4,7 +4,8 @@
 
 #include "host/kernels/attention_blocks.h"
 #include "host/kernels/families.h"
-#include "host/kernels/simd_math.h"
+#include "host/kernels/vectors.h"
+#include "simd/simd_math.h"
 
 namespace headway::host {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "graph/operators/sequence.h"
 #include "host/kernel.h"
-#include "host/kernels/gemm_tile.h"
+#include "host/kernels/vectors.h"
+#include "simd/gemm_tile.h"
 
 namespace headway::host {
 

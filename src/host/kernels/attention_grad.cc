@@ -2,8 +2,9 @@
 
 #include "host/kernels/attention_blocks.h"
 #include "host/kernels/families.h"
-#include "host/kernels/lanes.h"
-#include "host/kernels/simd_math.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
+#include "simd/simd_math.h"
 
 namespace headway::host {
 namespace {

@@ -7,9 +7,10 @@
 #include "graph/operators/linear.h"
 #include "host/kernels/activation_functions.h"
 #include "host/kernels/families.h"
-#include "host/kernels/lanes.h"
 #include "host/kernels/pieces.h"
-#include "host/kernels/simd_math.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
+#include "simd/simd_math.h"
 
 namespace headway::host {
 namespace {

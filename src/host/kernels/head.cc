@@ -7,8 +7,9 @@
 #include "graph/operators/linear.h"
 #include "graph/operators/loss.h"
 #include "host/kernels/families.h"
-#include "host/kernels/gemm_tile.h"
 #include "host/kernels/loss_rows.h"
+#include "host/kernels/vectors.h"
+#include "simd/gemm_tile.h"
 
 namespace headway::host {
 namespace {

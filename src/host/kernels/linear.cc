@@ -2,7 +2,8 @@
 
 #include "graph/operators/linear.h"
 #include "host/kernels/families.h"
-#include "host/kernels/gemm.h"
+#include "host/kernels/vectors.h"
+#include "simd/gemm.h"
 
 namespace headway::host {
 namespace {

@@ -7,7 +7,8 @@
 #include "graph/operators/linear.h"
 #include "host/kernels/families.h"
 #include "host/kernels/loss_rows.h"
-#include "host/kernels/simd_math.h"
+#include "host/kernels/vectors.h"
+#include "simd/simd_math.h"
 
 namespace headway::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "host/kernel.h"
-#include "host/kernels/simd.h"
+#include "host/kernels/vectors.h"
 
 namespace headway::host {
 

@@ -5,9 +5,10 @@
 
 #include "graph/operators/update.h"
 #include "host/kernels/families.h"
-#include "host/kernels/gemm.h"
-#include "host/kernels/lanes.h"
 #include "host/kernels/pieces.h"
+#include "host/kernels/vectors.h"
+#include "simd/gemm.h"
+#include "simd/lanes.h"
 
 namespace headway::host {
 namespace {

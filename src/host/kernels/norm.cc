@@ -9,7 +9,8 @@
 
 #include "graph/operators/sequence.h"
 #include "host/kernels/families.h"
-#include "host/kernels/lanes.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
 
 namespace headway::host {
 namespace {

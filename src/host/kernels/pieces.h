@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "base/threads.h"
-#include "host/kernels/lanes.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
 
 namespace headway::host {
 

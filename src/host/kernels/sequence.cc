@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "host/kernels/families.h"
-#include "host/kernels/lanes.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
 
 namespace headway::host {
 namespace {

@@ -4,8 +4,9 @@
 #include <memory>
 
 #include "host/kernels/families.h"
-#include "host/kernels/lanes.h"
 #include "host/kernels/pieces.h"
+#include "host/kernels/vectors.h"
+#include "simd/lanes.h"
 
 namespace headway::host {
 namespace {

@@ -10,9 +10,10 @@
 
 #include <cstdint>
 
-#include "host/kernels/simd.h"
+#include "simd/simd.h"
 
-namespace headway::host {
+namespace headway::simd {
+inline namespace HEADWAY_VECTORS {
 
 // As many accumulators as the register file holds beside two vectors of B and a broadcast element of A.
 #if defined(__AVX512F__)
@@ -64,4 +65,5 @@ void pack_columns(std::int64_t m, std::int64_t k, const float* a, std::int64_t l
 
 inline std::int64_t panels(std::int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 
-}  // namespace headway::host
+}  // namespace HEADWAY_VECTORS
+}  // namespace headway::simd

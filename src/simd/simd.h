@@ -1,8 +1,10 @@
 // The vector registers of this processor, in the compiler's own vector types: one source for AVX-512, AVX2,
 // SSE and NEON. Arithmetic on F32 is written with the usual operators; what they lack is here.
 //
-// For the files of this folder, which are compiled for the processor at hand; the namespace keeps them apart
-// from any other inclusion, whose vectors may be shorter.
+// For files that are compiled for the processor at hand (headway_for_this_processor in CMake). Whatever
+// depends on the length of a vector is in the inline namespace HEADWAY_VECTORS, which keeps it apart from the
+// same code in a file with other options, whose vectors may be shorter: the linker then finds nothing instead
+// of the wrong thing.
 #pragma once
 
 #include <cmath>
@@ -12,16 +14,22 @@
 #include <immintrin.h>
 #endif
 
-namespace headway::host {
+#if defined(__AVX512F__)
+#define HEADWAY_VECTORS vectors_of_64_bytes
+#elif defined(__AVX__)
+#define HEADWAY_VECTORS vectors_of_32_bytes
+#else
+#define HEADWAY_VECTORS vectors_of_16_bytes
+#endif
+
+namespace headway::simd {
+inline namespace HEADWAY_VECTORS {
 
 #if defined(__AVX512F__)
-inline namespace vectors_of_64_bytes {
 inline constexpr int kVectorBytes = 64;
 #elif defined(__AVX__)
-inline namespace vectors_of_32_bytes {
 inline constexpr int kVectorBytes = 32;
 #else
-inline namespace vectors_of_16_bytes {
 inline constexpr int kVectorBytes = 16;
 #endif
 inline constexpr int kLanes = kVectorBytes / 4;
@@ -88,5 +96,5 @@ inline F32 round_to_bf16(F32 value) {
   return reinterpret_cast<F32>((raw & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-}  // inline namespace
-}  // namespace headway::host
+}  // namespace HEADWAY_VECTORS
+}  // namespace headway::simd

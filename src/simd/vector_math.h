@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace headway::host::vector_math {
+namespace headway::simd::vector_math {
 
 // y[i] = f(x[i]) for i < count. Largest relative errors: exp 9e-8, tanh and sigmoid 1.5e-7, normal_cdf 5e-7
 // (down to x = -13). exp is 0 below -87.3 and 2.4e38 above 88.3.
@@ -12,4 +12,4 @@ void tanh(const float* x, float* y, std::int64_t count);
 void sigmoid(const float* x, float* y, std::int64_t count);
 void normal_cdf(const float* x, float* y, std::int64_t count);
 
-}  // namespace headway::host::vector_math
+}  // namespace headway::simd::vector_math

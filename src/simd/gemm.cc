@@ -1,10 +1,10 @@
-#include "host/kernels/gemm.h"
+#include "simd/gemm.h"
 
 #include <algorithm>
 
-#include "host/kernels/gemm_tile.h"
+#include "simd/gemm_tile.h"
 
-namespace headway::host {
+namespace headway::simd {
 namespace {
 
 // Rows of A that are packed at a time: with kBlockK columns they stay in the second cache.
@@ -106,4 +106,4 @@ void gemm(const Gemm& product, ThreadPool& pool, void* workspace) {
   });
 }
 
-}  // namespace headway::host
+}  // namespace headway::simd

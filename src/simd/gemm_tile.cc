@@ -1,10 +1,11 @@
-#include "host/kernels/gemm_tile.h"
+#include "simd/gemm_tile.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-namespace headway::host {
+namespace headway::simd {
+inline namespace HEADWAY_VECTORS {
 namespace {
 
 using Tile = void (*)(std::int64_t k, const float* a, std::int64_t step, const float* b, float* c,
@@ -145,4 +146,5 @@ void pack_columns(std::int64_t m, std::int64_t k, const float* a, std::int64_t l
   for (std::int64_t l = 0; l < k; ++l) copy(a + l * lda, packed + l * step, m, round);
 }
 
-}  // namespace headway::host
+}  // namespace HEADWAY_VECTORS
+}  // namespace headway::simd

@@ -3,10 +3,10 @@
 // included.
 #pragma once
 
-#include "host/kernels/simd.h"
+#include "simd/simd.h"
 
-namespace headway::host {
-inline namespace simd_math {
+namespace headway::simd {
+inline namespace HEADWAY_VECTORS {
 
 // e^x to 9e-8. 0 below -87.3, and saturates at 2.4e38 above 88.3. NaN stays NaN.
 inline F32 exp(F32 x) {
@@ -71,5 +71,5 @@ inline F32 normal_cdf(F32 x) {
   return x < 0.0f ? tail : 1.0f - tail;
 }
 
-}  // namespace simd_math
-}  // namespace headway::host
+}  // namespace HEADWAY_VECTORS
+}  // namespace headway::simd

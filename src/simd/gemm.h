@@ -6,7 +6,7 @@
 
 #include "base/threads.h"
 
-namespace headway::host {
+namespace headway::simd {
 
 // C [m, n] (+)= op(A) op(B), all row-major with leading dimensions. a_transposed: A is stored as [k, m];
 // b_transposed: B is stored as [n, k].
@@ -34,4 +34,4 @@ std::int64_t gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int 
 // Every element of C is the sum over k in the same order whatever the number of threads.
 void gemm(const Gemm& product, ThreadPool& pool, void* workspace);
 
-}  // namespace headway::host
+}  // namespace headway::simd

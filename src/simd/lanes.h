@@ -6,14 +6,14 @@
 #include <cstdint>
 
 #include "base/threads.h"
-#include "host/kernels/simd.h"
+#include "simd/simd.h"
 
-namespace headway::host {
-inline namespace lanes {
+namespace headway::simd {
+inline namespace HEADWAY_VECTORS {
 
 struct Whole {
-  F32 load(const float* from) const { return host::load(from); }
-  void store(float* to, F32 value) const { host::store(to, value); }
+  F32 load(const float* from) const { return simd::load(from); }
+  void store(float* to, F32 value) const { simd::store(to, value); }
 };
 
 struct First {
@@ -61,5 +61,5 @@ inline float dot(const float* a, const float* b, std::int64_t count) {
   return sum(even + odd);
 }
 
-}  // namespace lanes
-}  // namespace headway::host
+}  // namespace HEADWAY_VECTORS
+}  // namespace headway::simd
