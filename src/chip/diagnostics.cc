@@ -1,0 +1,33 @@
+#include "chip/diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace headway::chip {
+
+std::string Diagnostic::text() const {
+  std::string text;
+  if (!where.empty()) text += where + ": ";
+  if (!instruction.empty()) text += instruction;
+  if (!operand.empty()) text += (instruction.empty() ? "" : ", ") + operand;
+  if (!instruction.empty() || !operand.empty()) text += ": ";
+  return text + message + " [" + rule + "]";
+}
+
+void Diagnostics::report(Diagnostic diagnostic) {
+  const auto same = [&](const Diagnostic& other) {
+    return other.rule == diagnostic.rule && other.where == diagnostic.where && other.message == diagnostic.message &&
+           other.operand == diagnostic.operand && other.instruction == diagnostic.instruction;
+  };
+  if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(diagnostic);
+  if (diagnostic.severity == Severity::warning) return;
+  ++errors_;
+  if (mode_ == Mode::collect) return;
+  if (diagnostic.severity == Severity::unsupported) throw Unsupported(diagnostic.text());
+  throw KernelError(diagnostic.text());
+}
+
+}  // namespace headway::chip

@@ -1,0 +1,186 @@
+#include "chip/recorder.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace headway::chip {
+
+namespace {
+
+bool on_chip(const Recorder& recorder, const View& view) {
+  return is_on_chip(recorder.program().tensors[view.tensor].buffer);
+}
+
+}  // namespace
+
+Tile Tile::sliced(std::initializer_list<Range> ranges) const {
+  const bool chip = on_chip(*recorder_, view_);
+  if (ranges.size() > view_.rank)
+    throw KernelError(fmt::format("{} ranges for a view of {} extents [view]", ranges.size(), view_.rank));
+  View view = view_;
+  int dim = 0;
+  for (const Range& r : ranges) {
+    const int before = view.rank;
+    view = r.single ? chip::select(view, dim, r.start, chip) : chip::slice(view, dim, r.start, r.stop, r.step, chip);
+    if (view.rank == before) ++dim;
+  }
+  return {*recorder_, view};
+}
+
+Tile Tile::permute(std::initializer_list<int> order) const {
+  return {*recorder_, chip::permute(view_, {order.begin(), order.size()}, on_chip(*recorder_, view_))};
+}
+Tile Tile::broadcast(int dim, std::int64_t count) const {
+  return {*recorder_, chip::broadcast(view_, dim, count, on_chip(*recorder_, view_))};
+}
+Tile Tile::expand(int dim) const { return {*recorder_, chip::expand(view_, dim, on_chip(*recorder_, view_))}; }
+Tile Tile::squeeze(int dim) const { return {*recorder_, chip::squeeze(view_, dim, on_chip(*recorder_, view_))}; }
+Tile Tile::reshape(const Shape& shape) const {
+  return {*recorder_, chip::reshape(view_, shape, on_chip(*recorder_, view_))};
+}
+Tile Tile::reinterpret(DType dtype) const {
+  return {*recorder_, chip::reinterpret(view_, dtype, on_chip(*recorder_, view_))};
+}
+Tile Tile::pattern(std::initializer_list<Pair> pairs, std::int64_t offset) const {
+  const Tensor& tensor = recorder_->program().tensors[view_.tensor];
+  return {*recorder_, access_pattern(tensor, view_.tensor, {pairs.begin(), pairs.size()}, offset, view_.dtype)};
+}
+
+namespace {
+
+Tile moved(Recorder& recorder, const View& view, const DynamicOffset& offset) {
+  if (view.dynamic >= 0) throw KernelError("a view has one dynamic offset at most [dynamic-offset]");
+  View result = view;
+  result.dynamic = recorder.add_dynamic(offset);
+  return {recorder, result};
+}
+
+}  // namespace
+
+Tile Tile::moved_by(Register reg, std::int64_t stride) const {
+  return moved(*recorder_, view_, {DynamicOffset::Kind::from_register, reg, {}, stride});
+}
+Tile Tile::moved_by(const Tile& index, std::int64_t stride) const {
+  return moved(*recorder_, view_, {DynamicOffset::Kind::from_scalar, {}, index, stride});
+}
+Tile Tile::rows_at(const Tile& index, std::int64_t stride) const {
+  return moved(*recorder_, view_, {DynamicOffset::Kind::from_vector, {}, index, stride});
+}
+
+Recorder::Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics, int program_id, int num_programs)
+    : spec_(spec),
+      own_(diagnostics ? nullptr : std::make_unique<Diagnostics>()),
+      diagnostics_(diagnostics ? *diagnostics : *own_) {
+  program_.kernel = std::move(kernel);
+  program_.chip = spec.name;
+  program_.program_id = program_id;
+  program_.num_programs = num_programs;
+}
+
+Recorder::~Recorder() = default;
+
+SourceId Recorder::source(const std::string& file, std::uint32_t line) {
+  const auto [known, fresh] = files_.try_emplace(file, static_cast<std::uint32_t>(program_.files.size()));
+  if (fresh) program_.files.push_back(file);
+  const auto [id, new_line] =
+      sources_.try_emplace({known->second, line}, static_cast<SourceId>(program_.sources.size()));
+  if (new_line) program_.sources.push_back({known->second, line});
+  return id->second;
+}
+
+SourceId Recorder::source(Here here) {
+  // Most instructions come from few lines, and a line's file name is one literal.
+  const std::size_t slot = (reinterpret_cast<std::uintptr_t>(here.file_name()) / 16 + here.line()) % kRecent;
+  Recent& recent = recent_[slot];
+  if (recent.file != here.file_name() || recent.line != here.line())
+    recent = {here.file_name(), here.line(), source(std::string(here.file_name()), here.line())};
+  return recent.source;
+}
+
+Tile Recorder::declare(Tensor tensor, Here here) {
+  tensor.source = source(here);
+  return declare(std::move(tensor));
+}
+
+Tile Recorder::declare(Tensor tensor, const std::string& file, std::uint32_t line) {
+  tensor.source = source(file, line);
+  return declare(std::move(tensor));
+}
+
+Tile Recorder::declare(Tensor tensor) {
+  const auto id = static_cast<TensorId>(program_.tensors.size());
+  if (tensor.name.empty()) tensor.name = fmt::format("t{}", id);
+  tensor.declared_at = static_cast<std::uint32_t>(program_.instructions.size());
+  Check check(spec_, program_, diagnostics_);
+  if (!check.tensor(tensor)) {
+    // Collecting: something harmless of the same kind stands in for it.
+    tensor.address.reset();
+    tensor.shape = is_on_chip(tensor.buffer) ? Shape{1, 1} : Shape{1};
+    if (tensor.dtype == DType::f64) tensor.dtype = DType::f32;
+  }
+  program_.tensors.push_back(std::move(tensor));
+  return {*this, whole(program_.tensors.back(), id)};
+}
+
+Tile Recorder::input(const std::string& name, DType dtype, const Shape& shape, Here here) {
+  return declare({name, shape, dtype, Buffer::shared_hbm, Role::input, {}, 0, 0}, here);
+}
+Tile Recorder::output(const std::string& name, DType dtype, const Shape& shape, Here here) {
+  return declare({name, shape, dtype, Buffer::shared_hbm, Role::output, {}, 0, 0}, here);
+}
+Tile Recorder::constant(const std::string& name, DType dtype, const Shape& shape, std::span<const std::byte> bytes,
+                        Here here) {
+  Tile tile = declare({name, shape, dtype, Buffer::shared_hbm, Role::constant, {}, 0, 0}, here);
+  if (static_cast<std::int64_t>(bytes.size()) != program_.tensors[tile.view().tensor].row_bytes())
+    throw KernelError(fmt::format("'{}' has {} bytes, its shape needs {} [constant]", name, bytes.size(),
+                                  program_.tensors[tile.view().tensor].row_bytes()));
+  program_.constants[tile.view().tensor] = {bytes.begin(), bytes.end()};
+  return tile;
+}
+Tile Recorder::sbuf(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
+  return declare({options.name, shape, dtype, Buffer::sbuf, Role::internal, options.address, 0, 0}, here);
+}
+Tile Recorder::psum(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
+  return declare({options.name, shape, dtype, Buffer::psum, Role::internal, options.address, 0, 0}, here);
+}
+Tile Recorder::private_hbm(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
+  return declare({options.name, shape, dtype, Buffer::private_hbm, Role::internal, options.address, 0, 0}, here);
+}
+Tile Recorder::shared_hbm(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
+  return declare({options.name, shape, dtype, Buffer::shared_hbm, Role::internal, options.address, 0, 0}, here);
+}
+
+std::int32_t Recorder::add_dynamic(const DynamicOffset& offset) {
+  program_.dynamic_offsets.push_back(offset);
+  return static_cast<std::int32_t>(program_.dynamic_offsets.size()) - 1;
+}
+
+void Recorder::record(std::unique_ptr<Instruction> instruction, Here here) {
+  instruction->source = source(here);
+  append(std::move(instruction));
+}
+
+void Recorder::record(std::unique_ptr<Instruction> instruction, const std::string& file, std::uint32_t line) {
+  instruction->source = source(file, line);
+  append(std::move(instruction));
+}
+
+void Recorder::append(std::unique_ptr<Instruction> instruction) {
+  Check check(spec_, program_, diagnostics_);
+  instruction->broken = !check.instruction(*instruction);
+  open_loops_ += instruction->loop_change();
+  program_.instructions.push_back(std::move(instruction));
+}
+
+void Recorder::label(std::string name) {
+  HEADWAY_CHECK(!program_.instructions.empty());
+  program_.labels[static_cast<std::uint32_t>(program_.instructions.size()) - 1] = std::move(name);
+}
+
+Program Recorder::finish() {
+  if (open_loops_ != 0) throw KernelError(fmt::format("{} register loops are still open [loop]", open_loops_));
+  return std::move(program_);
+}
+
+}  // namespace headway::chip
