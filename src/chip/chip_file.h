@@ -1,9 +1,12 @@
-// Chip files: every number of a machine with its unit, its source and what it rests on.
+// Chip files: every number of a machine with its unit, its source and what it rests on. docs/formats.md has
+// the format, chip_schema.h the keys.
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace headway::chip {
 
@@ -11,29 +14,29 @@ namespace headway::chip {
 enum class Tag { documented, measured, fitted, assumed };
 std::string_view name_of(Tag tag);
 
-struct Number {
-  double value = 0;
-  std::string unit;
+struct Entry {
+  std::variant<double, bool, std::string> value;  // a double for counts too
+  std::string unit;                               // as the schema has it
   std::string source;
   Tag tag = Tag::assumed;
+  std::string where;  // "file:line"
 };
 
 class ChipFile {
  public:
-  // Throws InputError with file and line for entries without value, unit, source or a known tag.
-  explicit ChipFile(const std::filesystem::path& path);
+  // Throws InputError with file and line for whatever the schema doesn't allow: keys it doesn't know, values
+  // of another kind, unit or range, entries without source or a known tag, keys that are missing.
+  static ChipFile read(const std::filesystem::path& path);
+  static ChipFile parse(std::string_view text, const std::string& file);
 
+  const std::string& file() const { return file_; }
   const std::string& name() const { return name_; }
-  // "tensor_engine.clock". Throws InputError naming the file when it is missing.
-  const Number& number(const std::string& key) const;
+  // By key, "tensor_engine.clock".
+  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
  private:
-  std::filesystem::path path_;
-  std::string name_;
-  std::map<std::string, Number> numbers_;
+  std::string file_, name_;
+  std::map<std::string, Entry, std::less<>> entries_;
 };
-
-// Peak FLOP/s of one core's tensor engine in bfloat16: 2 x rows x columns x clock.
-double peak_flops_per_core(const ChipFile& chip);
 
 }  // namespace headway::chip

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/home.h"
 #include "base/progress.h"
 #include "base/random.h"
 #include "cli/commands.h"

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   add_runs_command(app);
   add_report_command(app);
   add_eval_command(app);
+  add_chip_command(app);
   add_bench_command(app);
   try {
     app.parse(argc, argv);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/home.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/commands.h"

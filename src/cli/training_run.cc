@@ -13,8 +13,9 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/home.h"
 #include "base/progress.h"
-#include "chip/chip_file.h"
+#include "chip/spec.h"
 #include "data/corpus.h"
 #include "data/rows.h"
 #include "data/tokenizer.h"
@@ -338,18 +339,13 @@ class Run {
 
 }  // namespace
 
-fs::path home() {
-  if (const char* folder = std::getenv("HEADWAY_HOME")) return folder;
-  return HEADWAY_SOURCE_DIR;
-}
-
 ModelFigures figures_of(const train::Recipe& recipe) {
   const model::Model model(recipe.model);
   return {model.parameter_count(), model.flops_per_token()};
 }
 
 price::StepPrice price_of(const train::Recipe& recipe) {
-  const chip::ChipFile chip(home() / "chips" / (recipe.launch.chip + ".toml"));
+  const chip::Spec chip = chip::Spec::load(recipe.launch.chip);
   const ModelFigures figures = figures_of(recipe);
   return price::price_by_flops(figures.flops_per_token * static_cast<double>(recipe.data.batch_tokens),
                                figures.parameters, {recipe.launch.processes, recipe.launch.lnc}, chip);

@@ -12,9 +12,6 @@
 
 namespace headway::cli {
 
-// Where recipes and chip files live: the source tree, or $HEADWAY_HOME.
-std::filesystem::path home();
-
 // The price of a recipe's step on its chip.
 price::StepPrice price_of(const train::Recipe& recipe);
 

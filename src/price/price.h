@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "chip/chip_file.h"
+#include "chip/spec.h"
 
 namespace headway::price {
 
@@ -25,6 +25,6 @@ struct StepPrice {
 // Knows nothing of depth, width or kernels; used as long as no better price exists. `parameters` sets the
 // size of the checkpoint.
 StepPrice price_by_flops(double flops_per_step, std::int64_t parameters, const Launch& launch,
-                         const chip::ChipFile& chip);
+                         const chip::Spec& chip);
 
 }  // namespace headway::price
