@@ -11,6 +11,7 @@
 #include "chip/check.h"
 #include "chip/core.h"
 #include "chip/gpsimd_gather.h"
+#include "chip/row_loop.h"
 #include "chip/rows.h"
 
 namespace headway::chip {
@@ -65,66 +66,60 @@ void pattern_row(std::span<const std::int64_t> pattern, std::uint32_t* out) {
       }
 }
 
-// Rows as bits of unsigned T, as wide as the elements, or as float32: so that what only moves elements is
-// written once.
-template <class T>
-struct Rows {
-  static T* scratch(Core& core, int thread, std::int64_t n, int slot) {
-    return reinterpret_cast<T*>(core.scratch(thread, n, slot));
-  }
-  static bool in_memory(const Block& b, std::int64_t r) {
-    return b.contiguous() && reinterpret_cast<std::uintptr_t>(b.row(r)) % sizeof(T) == 0;
-  }
-  static const T* read(const Block& b, std::int64_t r, T* scratch) {
-    const std::byte* row = b.row(r);
-    if (in_memory(b, r)) return reinterpret_cast<const T*>(row);
-    T* next = scratch;
-    for_each_element(b, [&](std::int64_t at) { std::memcpy(next++, row + at, sizeof(T)); });
-    return scratch;
-  }
-  static T* target(const Block& b, std::int64_t r, T* scratch) {
-    return in_memory(b, r) ? reinterpret_cast<T*>(b.row(r)) : scratch;
-  }
-  static void write(const Block& b, std::int64_t r, const T* values) {
-    std::byte* row = b.row(r);
-    if (reinterpret_cast<const std::byte*>(values) == row) return;
-    for_each_element(b, [&](std::int64_t at) { std::memcpy(row + at, values++, sizeof(T)); });
-  }
-};
-template <>
-struct Rows<float> {
-  static float* scratch(Core& core, int thread, std::int64_t n, int slot) {
-    return core.scratch(thread, n, slot);
-  }
-  static const float* read(const Block& b, std::int64_t r, float* scratch) { return read_row(b, r, scratch); }
-  static float* target(const Block& b, std::int64_t r, float* scratch) { return row_target(b, r, scratch); }
-  static void write(const Block& b, std::int64_t r, const float* values) { write_row(b, r, values); }
-};
-using Bits = Rows<std::uint32_t>;
+std::uint32_t* bits_scratch(Core& core, int thread, std::int64_t n, int slot) {
+  return reinterpret_cast<std::uint32_t*>(core.scratch(thread, n, slot));
+}
 
+constexpr int kPatternSlot = 7;  // RowLoop has the first ones
+
+// Calls compute(step, r, add) for each row r of each step: the row's pattern values are `pattern[j] + add`.
+template <class T, class Compute>
+void for_pattern_rows(Core& core, RowLoop<T>& loop, std::span<const std::int64_t> pattern,
+                      const RegisterOr& offset, std::int64_t channel_multiplier, const Compute& compute) {
+  std::uint32_t* row = bits_scratch(core, 0, loop.out().elements, kPatternSlot);
+  pattern_row(pattern, row);
+  const auto start = static_cast<std::uint32_t>(core.value(offset));
+  const auto multiplier = static_cast<std::uint32_t>(channel_multiplier);
+  loop.run([&](const RowStep<T>& step) {
+    for (std::int64_t r = 0; r < step.rows; ++r)
+      compute(step, r, row, start + static_cast<std::uint32_t>(step.first + r) * multiplier);
+  });
+}
+
+// Rows may lie on each other element by element, which is no dependency between elements.
 template <class T, class Compare>
-void select_row(Compare compare, const std::uint32_t* pattern, std::uint32_t add, const T* in, T otherwise,
-                T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i)
-    out[i] = compare(static_cast<std::int32_t>(pattern[i] + add), 0) ? in[i] : otherwise;
+void select_row(Compare compare, const std::uint32_t* pattern, std::uint32_t add, const T* in, bool single,
+                T otherwise, T* out, std::int64_t n) {
+  if (single) {
+    const T value = *in;
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = compare(static_cast<std::int32_t>(pattern[i] + add), 0) ? value : otherwise;
+    return;
+  }
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T value = in[i];
+    out[i] = compare(static_cast<std::int32_t>(pattern[i] + add), 0) ? value : otherwise;
+  }
 }
 
 template <class T>
-void select_row(Alu op, const std::uint32_t* pattern, std::uint32_t add, const T* in, T otherwise, T* out,
-                std::int64_t n) {
+void select_row(Alu op, const std::uint32_t* pattern, std::uint32_t add, const T* in, bool single,
+                T otherwise, T* out, std::int64_t n) {
   switch (op) {
     case Alu::equal:
-      return select_row(std::equal_to<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::equal_to<>(), pattern, add, in, single, otherwise, out, n);
     case Alu::not_equal:
-      return select_row(std::not_equal_to<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::not_equal_to<>(), pattern, add, in, single, otherwise, out, n);
     case Alu::greater:
-      return select_row(std::greater<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::greater<>(), pattern, add, in, single, otherwise, out, n);
     case Alu::greater_equal:
-      return select_row(std::greater_equal<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::greater_equal<>(), pattern, add, in, single, otherwise, out, n);
     case Alu::less:
-      return select_row(std::less<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::less<>(), pattern, add, in, single, otherwise, out, n);
     case Alu::less_equal:
-      return select_row(std::less_equal<>(), pattern, add, in, otherwise, out, n);
+      return select_row(std::less_equal<>(), pattern, add, in, single, otherwise, out, n);
     default:
       throw Bug("affine_select compares with no comparison");
   }
@@ -137,30 +132,29 @@ bool is_comparison(Alu op) {
 
 template <class T>
 void select(Core& core, const AffineSelect& i, T otherwise) {
-  // The result may be written while later rows are still to be read only where it lies exactly on them, or
-  // apart.
-  const bool staged = core.overlap(i.dst, i.on_true_tile) && !core.same_place(i.dst, i.on_true_tile);
-  const Block in = core.read("on_true_tile", i.on_true_tile);
-  const Block out = core.write("dst", i.dst);
-  const std::int64_t n = out.elements;
-  const auto offset = static_cast<std::uint32_t>(core.value(i.offset));
-  const auto multiplier = static_cast<std::uint32_t>(i.channel_multiplier);
-  T* const stage = staged ? Rows<T>::scratch(core, 0, out.rows * n, 3) : nullptr;
-  const auto work = [&](std::int64_t begin, std::int64_t end, int thread) {
-    std::uint32_t* pattern = Bits::scratch(core, thread, n, 0);
-    T* in_scratch = Rows<T>::scratch(core, thread, n, 1);
-    T* out_scratch = Rows<T>::scratch(core, thread, n, 2);
-    pattern_row(i.pattern, pattern);
-    for (std::int64_t r = begin; r < end; ++r) {
-      T* target = staged ? stage + r * n : Rows<T>::target(out, r, out_scratch);
-      select_row(i.cmp_op, pattern, offset + static_cast<std::uint32_t>(r) * multiplier,
-                 Rows<T>::read(in, r, in_scratch), otherwise, target, n);
-      if (!staged) Rows<T>::write(out, r, target);
-    }
-  };
-  core.for_rows(out.rows, out.rows * n, std::cref(work));
-  if (!staged) return;
-  for (std::int64_t r = 0; r < out.rows; ++r) Rows<T>::write(out, r, stage + r * n);
+  RowLoop<T> loop(core);
+  loop.reads("on_true_tile", i.on_true_tile);
+  loop.writes("dst", i.dst);
+  for_pattern_rows(
+      core, loop, i.pattern, i.offset, i.channel_multiplier,
+      [&](const RowStep<T>& step, std::int64_t r, const std::uint32_t* pattern, std::uint32_t add) {
+        const Rows<T>& in = step.in[0];
+        select_row(i.cmp_op, pattern, add, in.at + r * in.stride, in.single, otherwise,
+                   step.out.at + r * step.out.stride, step.n);
+      });
+}
+
+template <class T>
+void generate(Core& core, const Iota& i) {
+  RowLoop<T> loop(core);
+  loop.writes("dst", i.dst);
+  for_pattern_rows(
+      core, loop, i.pattern, i.offset, i.channel_multiplier,
+      [&](const RowStep<T>& step, std::int64_t r, const std::uint32_t* pattern, std::uint32_t add) {
+        T* out = step.out.at + r * step.out.stride;
+        for (std::int64_t j = 0; j < step.n; ++j)
+          out[j] = static_cast<T>(static_cast<std::int32_t>(pattern[j] + add));
+      });
 }
 
 // Rows [first, first + count) of an on-chip view.
@@ -198,29 +192,7 @@ void Iota::check(Check& check) const {
 }
 
 void Iota::apply(Core& core) const {
-  const Block out = core.write("dst", dst);
-  const std::int64_t n = out.elements;
-  const auto start = static_cast<std::uint32_t>(core.value(offset));
-  const auto multiplier = static_cast<std::uint32_t>(channel_multiplier);
-  const auto work = [&](std::int64_t begin, std::int64_t end, int thread) {
-    std::uint32_t* row = Bits::scratch(core, thread, n, 0);
-    float* scratch = core.scratch(thread, n, 1);
-    pattern_row(pattern, row);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::uint32_t add = start + static_cast<std::uint32_t>(r) * multiplier;
-      if (is_word(out.dtype)) {
-        std::uint32_t* values = Bits::target(out, r, reinterpret_cast<std::uint32_t*>(scratch));
-        for (std::int64_t j = 0; j < n; ++j) values[j] = row[j] + add;
-        Bits::write(out, r, values);
-      } else {
-        float* values = row_target(out, r, scratch);
-        for (std::int64_t j = 0; j < n; ++j)
-          values[j] = static_cast<float>(static_cast<std::int32_t>(row[j] + add));
-        write_row(out, r, values);
-      }
-    }
-  };
-  core.for_rows(out.rows, out.rows * n, std::cref(work));
+  is_word(dst.dtype) ? generate<std::uint32_t>(core, *this) : generate<float>(core, *this);
 }
 
 void iota(const Tile& dst, std::initializer_list<Pair> pattern, const IotaOptions& options, Here here) {
@@ -253,25 +225,14 @@ void AffineSelect::check(Check& check) const {
   check_pattern(check, pattern, dst);
   check_int32(check, "channel_multiplier", channel_multiplier);
   check.require(is_comparison(cmp_op), "op", "cmp_op", "{} is no comparison (equal to less_equal)",
-                names_of(Alu{})[static_cast<std::size_t>(cmp_op)]);
+                name_of(cmp_op));
 }
 
 void AffineSelect::apply(Core& core) const {
   if (dst.dtype != on_true_tile.dtype) return select<float>(core, *this, on_false_value);
-  const auto as_bits = [&]<class T>(T otherwise) {
-    write_element(dst.dtype, reinterpret_cast<std::byte*>(&otherwise), on_false_value);
-    select(core, *this, otherwise);
-  };
-  switch (size_of(dst.dtype)) {
-    case 1:
-      return as_bits(std::uint8_t{});
-    case 2:
-      return as_bits(std::uint16_t{});
-    case 4:
-      return as_bits(std::uint32_t{});
-    default:
-      throw Bug("elements on chip have 1, 2 or 4 bytes");
-  }
+  std::uint32_t bits = 0;
+  write_element(dst.dtype, reinterpret_cast<std::byte*>(&bits), on_false_value);
+  select(core, *this, bits);
 }
 
 void affine_select(const Tile& dst, std::initializer_list<Pair> pattern, std::int32_t channel_multiplier,
@@ -305,12 +266,11 @@ void TensorPartitionReduce::check(Check& check) const {
   const bool allowed = op == Alu::add || op == Alu::average || op == Alu::maximum || op == Alu::bitwise_and ||
                        op == Alu::bitwise_or;
   if (!check.require(allowed, "op", "op", "{} is none of add, average, maximum, bitwise_and, bitwise_or",
-                     names_of(Alu{})[static_cast<std::size_t>(op)]))
+                     name_of(op)))
     return;
   if (is_bitwise(op)) {
     check.require(is_integer(data.dtype) || data.dtype == DType::boolean, "dtype", "data",
-                  "{} needs integers, not {}", names_of(Alu{})[static_cast<std::size_t>(op)],
-                  headway::name_of(data.dtype));
+                  "{} needs integers, not {}", name_of(op), headway::name_of(data.dtype));
     check.same_dtype("dst", dst, "data", data);
   } else {
     check.computable("dst", dst);
@@ -318,38 +278,68 @@ void TensorPartitionReduce::check(Check& check) const {
   }
 }
 
+namespace {
+
+// sum = the first row, then take(sum, row) for each other one. Partition by partition: the order of float32
+// sums is part of the result.
+template <class T, class Take>
+T* reduce_partitions(Core& core, const Block& in, const Take& take) {
+  constexpr std::int64_t kTogether = 4096;  // elements brought together at a time
+  const std::int64_t n = in.elements, together = std::max<std::int64_t>(1, kTogether / n);
+  T* sum = reinterpret_cast<T*>(core.scratch(0, n, 0));
+  T* scratch = reinterpret_cast<T*>(core.scratch(0, together * n, 1));
+  for (std::int64_t first = 0; first < in.rows; first += together) {
+    const std::int64_t count = std::min(together, in.rows - first);
+    const Rows<T> rows = load_all(in, first, count, scratch);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const T* row = rows.at + r * rows.stride;
+      if (first + r == 0) {
+        std::copy(row, row + n, sum);
+      } else {
+        take(sum, row);
+      }
+    }
+  }
+  return sum;
+}
+
+std::uint32_t* reduce_bits(Core& core, const Block& in, Alu op) {
+  const std::int64_t n = in.elements;
+  const auto reduce = [&](const auto& combine) {
+    return reduce_partitions<std::uint32_t>(core, in, [&](std::uint32_t* sum, const std::uint32_t* row) {
+      for (std::int64_t j = 0; j < n; ++j) sum[j] = combine(sum[j], row[j]);
+    });
+  };
+  // Flipping the sign bit orders int32 as uint32.
+  const std::uint32_t flip = in.dtype == DType::i32 ? 0x80000000u : 0u;
+  switch (op) {
+    case Alu::add:
+      return reduce(std::plus<>());
+    case Alu::bitwise_and:
+      return reduce(std::bit_and<>());
+    case Alu::bitwise_or:
+      return reduce(std::bit_or<>());
+    case Alu::maximum:
+      return reduce([=](std::uint32_t a, std::uint32_t b) { return std::max(a ^ flip, b ^ flip) ^ flip; });
+    default:
+      throw Bug("no reduction of integers over partitions: " + std::string(name_of(op)));
+  }
+}
+
+}  // namespace
+
 void TensorPartitionReduce::apply(Core& core) const {
   const Block in = core.read("data", data);
   const Block out = core.write("dst", dst);
   const std::int64_t n = in.elements;
-  const bool integers = is_word(data.dtype) && data.dtype == dst.dtype && op != Alu::average;
-  // Partition by partition: the order of float32 sums is part of the result.
-  if (is_bitwise(op) || integers) {
-    std::uint32_t* sum = Bits::scratch(core, 0, n, 0);
-    std::uint32_t* scratch = Bits::scratch(core, 0, n, 1);
-    const std::uint32_t* first = read_bits(in, 0, scratch);
-    std::copy(first, first + n, sum);
-    for (std::int64_t r = 1; r < in.rows; ++r) {
-      const std::uint32_t* row = read_bits(in, r, scratch);
-      if (is_bitwise(op)) {
-        alu_bits_row(op, sum, row, sum, n, 8 * in.element_bytes);
-      } else if (op == Alu::add) {
-        for (std::int64_t j = 0; j < n; ++j) sum[j] += row[j];
-      } else {
-        // Flipping the sign bit orders int32 as uint32.
-        const std::uint32_t flip = data.dtype == DType::i32 ? 0x80000000u : 0u;
-        for (std::int64_t j = 0; j < n; ++j) sum[j] = std::max(sum[j] ^ flip, row[j] ^ flip) ^ flip;
-      }
-    }
-    write_bits(out, 0, sum);
+  if (is_bitwise(op) || (is_word(data.dtype) && data.dtype == dst.dtype && op != Alu::average)) {
+    write_bits(out, 0, reduce_bits(core, in, op));
     return;
   }
-  float* sum = core.scratch(0, n, 0);
-  float* scratch = core.scratch(0, n, 1);
-  const float* first = read_row(in, 0, scratch);
-  std::copy(first, first + n, sum);
-  const Alu step = op == Alu::maximum ? Alu::maximum : Alu::add;
-  for (std::int64_t r = 1; r < in.rows; ++r) alu_row(step, sum, read_row(in, r, scratch), sum, n);
+  float* sum = reduce_partitions<float>(core, in, [&](float* so_far, const float* row) {
+    if (op == Alu::maximum) return alu_row(Alu::maximum, so_far, row, so_far, n);
+    for (std::int64_t j = 0; j < n; ++j) so_far[j] += row[j];
+  });
   if (op == Alu::average) {
     const auto count = static_cast<float>(in.rows);
     for (std::int64_t j = 0; j < n; ++j) sum[j] /= count;
@@ -389,7 +379,7 @@ void SequenceBounds::apply(Core& core) const {
   // As double: exact for both dtypes, so that large ids stay apart.
   auto* ids = reinterpret_cast<double*>(core.scratch(0, 2 * n, 0));
   if (segment_ids.dtype == DType::i32) {
-    const std::uint32_t* bits = read_bits(in, 0, Bits::scratch(core, 0, n, 1));
+    const std::uint32_t* bits = read_bits(in, 0, bits_scratch(core, 0, n, 1));
     std::transform(bits, bits + n, ids, [](std::uint32_t b) { return static_cast<std::int32_t>(b); });
   } else {
     const float* values = read_row(in, 0, core.scratch(0, n, 1));
@@ -447,10 +437,10 @@ void NonzeroWithCount::apply(Core& core) const {
   const auto first = static_cast<std::uint32_t>(index_offset);
   // A float32 counts as zero with either sign.
   const std::uint32_t mask = src.dtype == DType::f32 ? 0x7fffffffu : 0xffffffffu;
-  std::uint32_t* found = Bits::scratch(core, 0, cores * (n + 1), 0);
+  std::uint32_t* found = bits_scratch(core, 0, cores * (n + 1), 0);
   for (std::int64_t c = 0; c < cores; ++c) {
     const Block in = core.read("src", rows_of(src, c * kGpsimdLanes, 1));
-    const std::uint32_t* bits = read_bits(in, 0, Bits::scratch(core, 0, n, 1));
+    const std::uint32_t* bits = read_bits(in, 0, bits_scratch(core, 0, n, 1));
     std::uint32_t* out = found + c * (n + 1);
     std::uint32_t count = 0;
     for (std::int64_t j = 0; j < n; ++j)

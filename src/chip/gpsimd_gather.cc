@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/row_loop.h"
 #include "chip/rows.h"
 
 namespace headway::chip {
@@ -31,33 +32,6 @@ std::int64_t place_of(const Block& block, std::int64_t i) {
   return place;
 }
 
-template <int kBytes>
-void gather_row(const Block& from, std::int64_t r, const std::uint32_t* places, std::int64_t n,
-                std::byte* out) {
-  const std::byte* row = from.row(r);
-  if (from.contiguous()) {
-    for (std::int64_t j = 0; j < n; ++j)
-      std::memcpy(out + j * kBytes, row + static_cast<std::int64_t>(places[j]) * kBytes, kBytes);
-  } else {
-    for (std::int64_t j = 0; j < n; ++j)
-      std::memcpy(out + j * kBytes, row + place_of(from, places[j]), kBytes);
-  }
-}
-
-void gather_row(const Block& from, std::int64_t r, const std::uint32_t* places, std::int64_t n,
-                std::byte* out) {
-  switch (from.element_bytes) {
-    case 1:
-      return gather_row<1>(from, r, places, n, out);
-    case 2:
-      return gather_row<2>(from, r, places, n, out);
-    case 4:
-      return gather_row<4>(from, r, places, n, out);
-    default:
-      throw Bug("elements on chip have 1, 2 or 4 bytes");
-  }
-}
-
 // Stores a row that lies densely at `values`.
 void store_row(const Block& to, std::int64_t r, const std::byte* values) {
   const auto bytes = static_cast<std::size_t>(to.element_bytes);
@@ -72,29 +46,50 @@ void store_row(const Block& to, std::int64_t r, const std::byte* values) {
   });
 }
 
-// to[r, j] = from[r, places(r, thread)[j]]. `staged` says that `to` shares memory with what is still to be
-// read.
-template <class Places>
+// to[r, j] = from[r, places(r)[j]] for elements of kBytes. `staged` says that `to` shares memory with what is
+// still to be read.
+template <int kBytes, class Places>
 void gather_rows(Core& core, const Block& from, const Block& to, bool staged, const Places& places) {
-  const std::int64_t n = to.elements, row_bytes = n * to.element_bytes;
+  const std::int64_t n = to.elements;
   auto* const stage = staged ? reinterpret_cast<std::byte*>(core.scratch(0, to.rows * n, 3)) : nullptr;
+  const bool direct = !staged && to.contiguous(), dense = from.contiguous();
   const auto work = [&](std::int64_t begin, std::int64_t end, int thread) {
-    auto* scratch = reinterpret_cast<std::byte*>(core.scratch(thread, n, 2));
+    auto* const scratch = reinterpret_cast<std::byte*>(core.scratch(thread, n, 2));
     for (std::int64_t r = begin; r < end; ++r) {
-      const bool direct = !staged && to.contiguous();
-      std::byte* out = staged ? stage + r * row_bytes : direct ? to.row(r) : scratch;
-      gather_row(from, r, places(r, thread), n, out);
+      std::byte* out = staged ? stage + r * n * kBytes : direct ? to.row(r) : scratch;
+      const std::byte* row = from.row(r);
+      const std::uint32_t* place = places(r);
+      if (dense) {
+        for (std::int64_t j = 0; j < n; ++j)
+          std::memcpy(out + j * kBytes, row + std::int64_t{place[j]} * kBytes, kBytes);
+      } else {
+        for (std::int64_t j = 0; j < n; ++j)
+          std::memcpy(out + j * kBytes, row + place_of(from, place[j]), kBytes);
+      }
       if (!staged && !direct) store_row(to, r, out);
     }
   };
   core.for_rows(to.rows, to.rows * n, std::cref(work));
   if (!staged) return;
-  for (std::int64_t r = 0; r < to.rows; ++r) store_row(to, r, stage + r * row_bytes);
+  for (std::int64_t r = 0; r < to.rows; ++r) store_row(to, r, stage + r * n * kBytes);
 }
 
-void check_index(Core& core, std::string_view operand, std::string_view of, std::int64_t row,
-                 std::uint32_t index, std::int64_t taken, std::int64_t available) {
-  if (index + taken <= available) return;
+template <class Places>
+void gather_rows(Core& core, const Block& from, const Block& to, bool staged, const Places& places) {
+  switch (from.element_bytes) {
+    case 1:
+      return gather_rows<1>(core, from, to, staged, places);
+    case 2:
+      return gather_rows<2>(core, from, to, staged, places);
+    case 4:
+      return gather_rows<4>(core, from, to, staged, places);
+    default:
+      throw Bug("elements on chip have 1, 2 or 4 bytes");
+  }
+}
+
+void report_index(Core& core, std::string_view operand, std::string_view of, std::int64_t row,
+                  std::uint32_t index, std::int64_t taken, std::int64_t available) {
   core.report(Severity::kernel_error, "out-of-bounds", operand,
               fmt::format("index {} of partition {} reaches element {} of {}, which has {} a partition",
                           index, row, index + taken - 1, of, available));
@@ -163,13 +158,14 @@ void LocalGather::apply(Core& core) const {
     const std::uint32_t* row = read_bits(in, r, bits_scratch(core, 0, in.elements, 1));
     std::uint32_t* group = places + r / kGpsimdLanes * n;
     for (std::int64_t c = 0, j = r % kGpsimdLanes; c < in.elements && j < count; ++c, j += kGpsimdLanes) {
-      check_index(core, "index", "src_buffer", r, row[c], num_elem_per_idx, from.elements);
+      if (row[c] + num_elem_per_idx > from.elements)
+        report_index(core, "index", "src_buffer", r, row[c], num_elem_per_idx, from.elements);
       for (std::int64_t e = 0; e < num_elem_per_idx; ++e)
         group[j * num_elem_per_idx + e] = row[c] + static_cast<std::uint32_t>(e);
     }
   }
   const Block to = core.write("dst", dst);
-  gather_rows(core, from, to, staged, [&](std::int64_t r, int) { return places + r / kGpsimdLanes * n; });
+  gather_rows(core, from, to, staged, [&](std::int64_t r) { return places + r / kGpsimdLanes * n; });
 }
 
 void local_gather(const Tile& dst, const Tile& src_buffer, const Tile& index,
@@ -206,13 +202,17 @@ void NcNGather::apply(Core& core) const {
   const Block in = core.read("indices", indices);
   const Block from = core.read("data", data);
   const std::int64_t n = in.elements;
+  // A row has fewer than 2^32 elements.
+  const auto limit = static_cast<std::uint32_t>(from.elements);
+  const Rows<std::uint32_t> places = load_all(in, 0, in.rows, bits_scratch(core, 0, in.rows * n, 0));
   for (std::int64_t r = 0; r < in.rows; ++r) {
-    const std::uint32_t* row = read_bits(in, r, bits_scratch(core, 0, n, 0));
-    check_index(core, "indices", "data", r, *std::max_element(row, row + n), 1, from.elements);
+    const std::uint32_t* row = places.at + r * places.stride;
+    std::uint32_t outside = 0;
+    for (std::int64_t j = 0; j < n; ++j) outside |= row[j] >= limit;
+    if (outside) report_index(core, "indices", "data", r, *std::max_element(row, row + n), 1, from.elements);
   }
   const Block to = core.write("dst", dst);
-  gather_rows(core, from, to, staged,
-              [&](std::int64_t r, int thread) { return read_bits(in, r, bits_scratch(core, thread, n, 0)); });
+  gather_rows(core, from, to, staged, [&](std::int64_t r) { return places.at + r * places.stride; });
 }
 
 void nc_n_gather(const Tile& dst, const Tile& data, const Tile& indices, Here here) {

@@ -52,6 +52,23 @@ void for_each_inner(const Block& block, F&& f) {
   });
 }
 
+// Runs of 8- and 16-bit elements, as loops that become vector code.
+template <class T>
+void widen(const std::byte* row, std::uint32_t* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, row + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    to[i] = value;
+  }
+}
+template <class T>
+void narrow(const std::uint32_t* from, std::byte* row, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto value = static_cast<T>(from[i]);
+    std::memcpy(row + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+  }
+}
+
 }  // namespace
 
 const float* read_row(const Block& block, std::int64_t r, float* scratch) {
@@ -134,6 +151,14 @@ const std::uint32_t* read_bits(const Block& block, std::int64_t r, std::uint32_t
     pack_any<true>(block, row, reinterpret_cast<std::byte*>(scratch));
     return scratch;
   }
+  if (block.contiguous()) {
+    if (block.element_bytes == 2) {
+      widen<std::uint16_t>(row, scratch, block.elements);
+    } else {
+      widen<std::uint8_t>(row, scratch, block.elements);
+    }
+    return scratch;
+  }
   std::uint32_t* out = scratch;
   if (block.element_bytes == 2) {
     for_each_element(block, [&](std::int64_t offset) {
@@ -156,6 +181,12 @@ void write_bits(const Block& block, std::int64_t r, const std::uint32_t* values)
       return;
     }
     for_each_element(block, [&](std::int64_t offset) { std::memcpy(row + offset, values++, 4); });
+  } else if (block.contiguous()) {
+    if (block.element_bytes == 2) {
+      narrow<std::uint16_t>(values, row, block.elements);
+    } else {
+      narrow<std::uint8_t>(values, row, block.elements);
+    }
   } else if (block.element_bytes == 2) {
     for_each_element(block, [&](std::int64_t offset) {
       const auto value = static_cast<std::uint16_t>(*values++);
