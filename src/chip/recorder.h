@@ -77,8 +77,8 @@ class Tile {
 };
 
 struct TensorOptions {
-  std::string name;
-  std::optional<Address> address;
+  std::string name = {};
+  std::optional<Address> address = {};
 };
 
 class Recorder {

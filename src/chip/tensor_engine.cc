@@ -102,8 +102,8 @@ void NcMatmul::check(Check& c) const {
     const int bytes = size_of(stationary.dtype);
     const bool same = size_of(dst.dtype) == bytes || (bytes == 1 && size_of(dst.dtype) == 2);
     if (spec.generation >= 3)
-      c.require(same, "dtype", "dst", "a transpose of {} gives {}, not {}", headway::name_of(stationary.dtype),
-                bytes == 1 ? "elements of 16 bits" : "the same", headway::name_of(dst.dtype));
+      c.require(same, "dtype", "dst", "a transpose of {} gives elements of {} bits, not {}", headway::name_of(stationary.dtype),
+                bytes == 1 ? 16 : 8 * bytes, headway::name_of(dst.dtype));
     c.require(!accumulate.value_or(false), "accumulate", "accumulate", "a transpose can't be added to anything");
   } else if (dst.dtype == DType::bf16 && spec.generation >= 4) {
     c.broken(Severity::unsupported, "dtype", "dst", "bfloat16 sums in PSUM are legal on " + spec.name + ", not modelled");

@@ -41,9 +41,9 @@ struct NcMatmul final : Instruction {
 };
 
 struct MatmulOptions {
-  std::optional<bool> accumulate;
+  std::optional<bool> accumulate{};
   bool is_stationary_onezero = false, is_moving_onezero = false, is_transpose = false;
-  std::optional<ArrayTile> tile_position, tile_size;
+  std::optional<ArrayTile> tile_position{}, tile_size{};
   MatmulPerf perf_mode = MatmulPerf::none;
 };
 void nc_matmul(const Tile& dst, const Tile& stationary, const Tile& moving, const MatmulOptions& options = {},
