@@ -175,8 +175,9 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
                            name_of(buffer(index)));
       sound &= require(index.dtype == DType::i32 || index.dtype == DType::u32, "dynamic-offset", operand,
                        "the index must be int32 or uint32, not {}", headway::name_of(index.dtype));
-      sound &= require(index.row_elements() == 1 && index.rows() == (vector ? view.rows() : 1), "dynamic-offset", operand,
-                       "the index must be [{}, 1], not {}", vector ? view.rows() : 1, to_string(index.shape()));
+      // Several columns of an index follow each other; which shapes an instruction takes is its own rule.
+      sound &= require(vector ? index.elements() >= view.rows() : index.elements() == 1, "dynamic-offset", operand,
+                       "the index must have {} elements, not be {}", vector ? view.rows() : 1, to_string(index.shape()));
       sound &= require(!vector || is_hbm(t.buffer), "dynamic-offset", operand,
                        "rows by index are in HBM only, '{}' is in {}", t.name, name_of(t.buffer));
       if (!sound) return false;
@@ -307,10 +308,43 @@ bool Check::whole(const Spec& spec, Program& program, Diagnostics& diagnostics) 
   const std::size_t before = diagnostics.errors();
   Check check(spec, program, diagnostics);
   for (const Tensor& tensor : program.tensors) check.tensor(tensor);
+  for (std::size_t i = 0; i < program.tensors.size(); ++i) {
+    if (program.tensors[i].role != Role::constant) continue;
+    check.declaration_ = program.tensors[i].source;
+    const auto found = program.constants.find(static_cast<TensorId>(i));
+    const std::int64_t bytes = found == program.constants.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+    if (diagnostics.errors() == before)
+      check.require(bytes == program.tensors[i].row_bytes(), "constant", "'" + program.tensors[i].name + "'",
+                    "has {} bytes, its shape needs {}", bytes, program.tensors[i].row_bytes());
+  }
   if (diagnostics.errors() != before) return false;
   for (const std::unique_ptr<Instruction>& instruction : program.instructions)
     if (!check.instruction(*instruction)) instruction->broken = true;
+  check.loops();
   return diagnostics.errors() == before;
+}
+
+void Check::loops() {
+  std::vector<const Instruction*> open;
+  for (const std::unique_ptr<Instruction>& instruction : program.instructions) {
+    if (instruction->loop_change() == 0) continue;
+    if (instruction->loop_change() > 0) {
+      open.push_back(instruction.get());
+      continue;
+    }
+    current_ = instruction.get();
+    if (!require(!open.empty(), "loop-nesting", "", "{} ends no loop", instruction->name())) {
+      current_ = nullptr;
+      return;
+    }
+    const bool counted = loop_role(*open.back()) == LoopRole::fori_begin;
+    require(counted == (loop_role(*instruction) == LoopRole::fori_end), "loop-nesting", "", "{} ends a {}",
+            instruction->name(), open.back()->name());
+    open.pop_back();
+  }
+  current_ = open.empty() ? nullptr : open.back();
+  require(open.empty(), "loop-nesting", "", "the loop is never ended");
+  current_ = nullptr;
 }
 
 bool Check::in(std::string_view operand, const View& view, std::initializer_list<Buffer> allowed) {

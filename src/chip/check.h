@@ -74,6 +74,7 @@ class Check {
 
  private:
   bool views(const Instruction& instruction);
+  void loops();  // "loop-nesting": each begin has its end, like brackets
   bool view(std::string_view operand, const View& view, bool engine_operand, bool is_index);
 
   Diagnostics& diagnostics_;

@@ -165,11 +165,12 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
     }
     if (dynamic.kind == DynamicOffset::Kind::from_vector) {
       const Block index = read(operand, dynamic.index);
+      const std::int64_t index_column = index.rank == 0 ? 0 : index.strides[0];  // columns of an index follow each other
       std::vector<std::int64_t>& offsets = memory_->row_offsets[memory_->next_row_offsets++ % 4];
       offsets.resize(static_cast<std::size_t>(block.rows));
       for (std::int64_t r = 0; r < block.rows; ++r) {
         std::int32_t raw;
-        std::memcpy(&raw, index.row(r), 4);
+        std::memcpy(&raw, index.row(r % index.rows) + r / index.rows * index_column, 4);
         const std::int64_t row =
             index.dtype == DType::u32 ? static_cast<std::int64_t>(static_cast<std::uint32_t>(raw)) : raw;
         const std::int64_t at = view.offset * size + row * unit;
@@ -307,14 +308,14 @@ Block Core::read(std::string_view operand, const View& view) { return gather(ope
 Block Core::gather(std::string_view operand, const View& view, OobMode oob) {
   const Block block = resolve(operand, view, oob);
   require_written(operand, view, block);
-  machine_.accessed(*this, operand, view, false);
+  machine_.accessed(*this, operand, view, block, false);
   return block;
 }
 
 Block Core::target(std::string_view operand, const View& view, OobMode oob) {
   storage(view.tensor).own();
   const Block block = resolve(operand, view, oob);
-  machine_.accessed(*this, operand, view, true);
+  machine_.accessed(*this, operand, view, block, true);
   return block;
 }
 
@@ -328,7 +329,7 @@ Block Core::update(std::string_view operand, const View& view) {
   storage(view.tensor).own();
   const Block block = resolve(operand, view, OobMode::error);
   require_written(operand, view, block);
-  machine_.accessed(*this, operand, view, true);
+  machine_.accessed(*this, operand, view, block, true);
   wrote(view, block);
   return block;
 }

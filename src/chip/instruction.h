@@ -16,6 +16,7 @@ namespace headway::chip {
 
 class Check;
 class Core;
+struct Meeting;
 
 struct Instruction {
   virtual ~Instruction() = default;
@@ -32,6 +33,8 @@ struct Instruction {
   virtual Engines engines(const Check& check) const = 0;
   // 1 opens a register loop, -1 closes the innermost one.
   virtual int loop_change() const { return 0; }
+  // Itself, where cores meet at it.
+  virtual const Meeting* meeting() const { return nullptr; }
 
   Engine engine = Engine::unknown;  // the kernel's wish; unknown leaves it to the lowering
   SourceId source = 0;
@@ -51,6 +54,7 @@ struct Meeting : Instruction {
   virtual std::vector<int> participants(const Core& core) const = 0;
   // `cores` in the order of `participants`; `instructions` are theirs.
   virtual void meet(std::span<Core* const> cores, std::span<const Meeting* const> instructions) const = 0;
+  const Meeting* meeting() const final { return this; }
   void apply(Core&) const final;  // throws Bug: the scheduler never calls it
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "chip/rows.h"
+#include "chip/schedule.h"
 
 namespace headway::chip {
 
@@ -49,6 +50,7 @@ Machine::Machine(const Spec& spec, std::vector<const Program*> programs, int lnc
   shared_->next_release.resize(programs.size());
   for (std::size_t i = 0; i < programs.size(); ++i)
     cores_.push_back(std::make_unique<Core>(*this, static_cast<int>(i), *programs[i]));
+  if (lnc > 1) races_ = std::make_unique<Races>(cores(), lnc);
 }
 
 Machine::~Machine() = default;
@@ -144,20 +146,53 @@ void Machine::step(Core& core) {
   const Program& program = core.program();
   core.position = core.next;
   core.next = core.position + 1;
+  ++instructions_run_;
   const Instruction& instruction = *program.instructions[core.position];
   if (instruction.broken) {
     core.poison(instruction);
-  } else if (!diagnostics_.collecting()) {
-    instruction.apply(core);
   } else {
-    try {
-      instruction.apply(core);
-    } catch (const KernelError&) {
-      core.poison(instruction);
-    } catch (const Unsupported&) {
-      core.poison(instruction);
-    }
+    Core* const one[] = {&core};
+    attempt(one, [&] { instruction.apply(core); });
   }
+  moved_on(core);
+}
+
+void Machine::meet(std::span<Core* const> cores) {
+  std::vector<const Meeting*> meetings;
+  for (Core* core : cores) {
+    core->position = core->next;
+    core->next = core->position + 1;
+    meetings.push_back(core->program().instructions[core->position]->meeting());
+  }
+  instructions_run_ += cores.size();
+  if (races_) races_->meet(cores);
+  attempt(cores, [&] { meetings[0]->meet(cores, meetings); });
+  if (races_) races_->meet(cores);
+  for (Core* core : cores) moved_on(*core);
+}
+
+template <class Work>
+void Machine::attempt(std::span<Core* const> cores, Work&& work) {
+  if (!diagnostics_.collecting()) {
+    work();
+    if (races_) races_->settle(false);
+    return;
+  }
+  const auto poison = [&] {
+    if (races_) races_->settle(true);
+    for (Core* core : cores) core->poison(*core->program().instructions[core->position]);
+  };
+  try {
+    work();
+    if (races_) races_->settle(false);
+  } catch (const KernelError&) {
+    poison();
+  } catch (const Unsupported&) {
+    poison();
+  }
+}
+
+void Machine::moved_on(Core& core) {
   if (shared_->tensors == Tensors::keep) return;
   const auto number = static_cast<std::size_t>(core.number());
   const auto& releases = shared_->releases[number];
@@ -188,8 +223,7 @@ void Machine::run(Tensors tensors) {
       shared_->next_release[number] = 0;
     }
   }
-  for (std::unique_ptr<Core>& core : cores_)
-    while (core->next < core->program().instructions.size()) step(*core);
+  run_cores(*this);
 }
 
 void Machine::read(int number, TensorId tensor, Array out) {
@@ -244,7 +278,11 @@ std::string Machine::writer_text(std::uint64_t writer) const {
                      cores() > 1 ? fmt::format(" on core {}", core.number()) : "");
 }
 
-void Machine::accessed(Core&, std::string_view, const View&, bool) {}
+void Machine::accessed(Core& core, std::string_view operand, const View& view, const Block& block, bool is_write) {
+  if (!races_ || !is_shared(core.program().tensors[view.tensor])) return;
+  if (core.position >= core.program().instructions.size()) return;  // the caller, not an instruction
+  races_->access(core, operand, view, block, core.storage(view.tensor), is_write);
+}
 
 void execute(const Spec& spec, const Program& program, std::span<const ConstArray> inputs,
              std::span<const Array> outputs, ThreadPool& pool, Diagnostics& diagnostics) {

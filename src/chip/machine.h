@@ -12,6 +12,7 @@
 #include "chip/core.h"
 #include "chip/diagnostics.h"
 #include "chip/program.h"
+#include "chip/races.h"
 #include "chip/spec.h"
 
 namespace headway::chip {
@@ -61,8 +62,17 @@ class Machine {
   int lnc() const { return lnc_; }
   int cores() const { return static_cast<int>(cores_.size()); }
   Core& core(int number) const { return *cores_[static_cast<std::size_t>(number)]; }
+  int ranks() const { return cores() / lnc_; }
+
+  // The most instructions that the cores may run, in all (rule "endless").
+  std::uint64_t max_instructions = std::uint64_t{1} << 62;
+
+  // --- For the schedule ---
+  std::uint64_t instructions_run() const { return instructions_run_; }
   // Runs the instruction at core.next and moves on; errors are reported (and poison, when collecting).
   void step(Core& core);
+  // The same for a meeting at which these cores are, in the order of its participants.
+  void meet(std::span<Core* const> cores);
 
  private:
   friend class Core;
@@ -73,8 +83,12 @@ class Machine {
   // Who writes: a number for Storage's books, and what it says.
   std::uint64_t writer(const Core& core) const;
   std::string writer_text(std::uint64_t writer) const;
-  // Called for every access of an instruction.
-  void accessed(Core& core, std::string_view operand, const View& view, bool is_write);
+  // Called for every access of an instruction, before it.
+  void accessed(Core& core, std::string_view operand, const View& view, const Block& block, bool is_write);
+  // Runs `work`, an instruction of `cores`; collecting, errors poison what they would have written.
+  template <class Work>
+  void attempt(std::span<Core* const> cores, Work&& work);
+  void moved_on(Core& core);  // the instruction at core.position is done
 
   const Spec& spec_;
   ThreadPool& pool_;
@@ -82,6 +96,8 @@ class Machine {
   int lnc_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::unique_ptr<Shared> shared_;
+  std::unique_ptr<Races> races_;  // none where no core shares memory
+  std::uint64_t instructions_run_ = 0;
 };
 
 // One program on one core, from inputs to outputs.

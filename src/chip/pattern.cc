@@ -1,7 +1,7 @@
 #include "chip/pattern.h"
 
 #include <algorithm>
-#include <utility>
+#include <cstdlib>
 #include <vector>
 
 namespace headway::chip {
@@ -69,21 +69,36 @@ Pattern packed_pattern(std::byte* base, DType dtype, std::int64_t count) {
   return p;
 }
 
-bool distinct(const View& view, bool on_chip) {
-  // Extents from the smallest step to the largest, steps positive.
-  std::array<std::pair<std::int64_t, std::int64_t>, kMaxPairs> extents;
+namespace {
+
+// Extents from the smallest stride to the largest; strides without sign.
+struct Extents {
+  struct Extent {
+    std::int64_t stride, count;
+  };
+  std::array<Extent, kMaxPairs> all{};
   std::size_t n = 0;
-  for (std::size_t d = on_chip ? 1 : 0; d < view.rank; ++d) {
-    const Pair& p = view.pairs[d];
-    if (p.count > 1) extents[n++] = {std::abs(std::int64_t{p.step}), p.count};
+
+  void insert(std::int64_t stride, std::int64_t count) {
+    stride = std::abs(stride);
+    std::size_t at = n++;
+    for (; at > 0 && all[at - 1].stride > stride; --at) all[at] = all[at - 1];
+    all[at] = {stride, count};
   }
-  std::sort(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(n));
+};
+
+}  // namespace
+
+bool distinct(const View& view, bool on_chip) {
+  Extents extents;
+  for (std::size_t d = on_chip ? 1 : 0; d < view.rank; ++d)
+    if (view.pairs[d].count > 1) extents.insert(view.pairs[d].step, view.pairs[d].count);
   std::int64_t reach = 0;  // of the extents so far
   bool nested = true;
-  for (std::size_t d = 0; d < n; ++d) {
-    if (extents[d].first == 0) return false;
-    nested &= extents[d].first > reach;
-    reach += extents[d].first * (extents[d].second - 1);
+  for (std::size_t d = 0; d < extents.n; ++d) {
+    if (extents.all[d].stride == 0) return false;
+    nested &= extents.all[d].stride > reach;
+    reach += extents.all[d].stride * (extents.all[d].count - 1);
   }
   if (nested) return true;
   // Extents that reach into each other may still miss each other, as steps 2 and 3 do for a while.
@@ -91,11 +106,12 @@ bool distinct(const View& view, bool on_chip) {
   if (reach >= kMost) return false;
   std::vector<bool> taken(static_cast<std::size_t>(reach) + 1);
   std::vector<std::int64_t> places = {0};
-  for (std::size_t d = 0; d < n; ++d) {
+  for (std::size_t d = 0; d < extents.n; ++d) {
+    const auto [stride, count] = extents.all[d];
     const std::size_t inner = places.size();
-    if (static_cast<std::int64_t>(inner) * extents[d].second > reach + 1) return false;
-    for (std::int64_t i = 1; i < extents[d].second; ++i)
-      for (std::size_t k = 0; k < inner; ++k) places.push_back(places[k] + i * extents[d].first);
+    if (static_cast<std::int64_t>(inner) * count > reach + 1) return false;
+    for (std::int64_t i = 1; i < count; ++i)
+      for (std::size_t k = 0; k < inner; ++k) places.push_back(places[k] + i * stride);
   }
   for (std::int64_t place : places) {
     if (taken[static_cast<std::size_t>(place)]) return false;
@@ -114,17 +130,15 @@ Footprint footprint_of(const Pattern& pattern, const std::byte* origin) {
   Footprint f;
   f.low = pattern.base - origin;
   f.run = pattern.element_bytes;
-  std::array<std::pair<std::int64_t, std::int64_t>, kMaxPairs> extents;  // stride, count
-  std::size_t n = 0;
+  Extents extents;
   for (std::size_t d = 0; d < static_cast<std::size_t>(pattern.rank); ++d) {
     const std::int64_t count = pattern.counts[d], stride = pattern.strides[d];
     if (count == 1 || stride == 0) continue;
     if (stride < 0) f.low += stride * (count - 1);
-    extents[n++] = {std::abs(stride), count};
+    extents.insert(stride, count);
   }
-  std::sort(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(n));
-  for (std::size_t d = 0; d < n; ++d) {
-    const auto [stride, count] = extents[d];
+  for (std::size_t d = 0; d < extents.n; ++d) {
+    const auto [stride, count] = extents.all[d];
     const auto top = static_cast<std::size_t>(f.rank);
     if (f.rank == 0 && stride <= f.run) {
       f.run += stride * (count - 1);
@@ -157,8 +171,9 @@ struct Rest {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// Whether a, `delta` bytes after b, shares a byte with it. Fixes the extent with the largest stride, in the few ways in which what
-// is left can meet; extents of equal strides are fixed together, as only the difference of their positions counts.
+// Whether a, `delta` bytes after b, shares a byte with it. Fixes the extent with the largest stride, in the
+// few ways in which what is left can meet; extents of equal strides are fixed together, as only the
+// difference of their positions counts.
 bool meet(const Rest& a, const Rest& b, std::int64_t delta, int& budget) {
   if (delta >= b.reach || delta + a.reach <= 0) return false;
   if (a.done() && b.done()) return true;

@@ -26,7 +26,8 @@ struct Pattern {
 Pattern pattern_of(const View& view, const Block& block);
 // Those of row `r` alone, of any block; r must not be skipped.
 Pattern row_pattern(const Block& block, std::int64_t r);
-// The same elements in the same order with as few extents as possible: none of 1, none that another continues.
+// The same elements in the same order with as few extents as possible: none of 1, none that another
+// continues.
 Pattern merged(const Pattern& pattern);
 // `count` elements without gaps.
 Pattern packed_pattern(std::byte* base, DType dtype, std::int64_t count);
@@ -34,7 +35,8 @@ Pattern packed_pattern(std::byte* base, DType dtype, std::int64_t count);
 // Whether all elements of a view are at different places. False where that would take too long to find out.
 bool distinct(const View& view, bool on_chip);
 
-// Bytes of memory at regular distances from `low`, positive, largest first; what is asked when two patterns may meet.
+// Bytes of memory at regular distances from `low`, positive, largest first; what is asked when two patterns
+// may meet.
 struct Footprint {
   std::int64_t low = 0, run = 0;  // the first byte, and bytes of a run
   int rank = 0;
@@ -45,7 +47,8 @@ struct Footprint {
 };
 // The bytes of a pattern, counted from `origin`.
 Footprint footprint_of(const Pattern& pattern, const std::byte* origin);
-// Whether they share a byte. Exact, but for patterns that interleave in very many ways, for which it says yes.
+// Whether they share a byte. Exact, but for patterns that interleave in very many ways, for which it says
+// yes.
 bool overlap(const Footprint& a, const Footprint& b);
 
 }  // namespace headway::chip

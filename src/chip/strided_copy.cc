@@ -42,7 +42,8 @@ void for_runs(const Pattern& p, std::int64_t begin, std::int64_t n, F&& f) {
 
 // n elements `from_step` and `to_step` bytes apart.
 template <class T>
-void move_run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t n) {
+void move_run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+              std::int64_t n) {
   constexpr std::int64_t kSize = sizeof(T);
   if (from_step == kSize && to_step == kSize) {
     std::memcpy(to, from, static_cast<std::size_t>(n * kSize));
@@ -60,12 +61,14 @@ void move_run(const std::byte* from, std::int64_t from_step, std::byte* to, std:
   }
 }
 
-// Rows of elements; where the near elements of one side are the far ones of the other, in blocks that stay in the cache.
+// Rows of elements; where the near elements of one side are the far ones of the other, in blocks that stay in
+// the cache.
 template <class T>
-void move_rows(const std::byte* from, std::int64_t from_row, std::int64_t from_step, std::byte* to, std::int64_t to_row,
-               std::int64_t to_step, std::int64_t rows, std::int64_t n) {
+void move_rows(const std::byte* from, std::int64_t from_row, std::int64_t from_step, std::byte* to,
+               std::int64_t to_row, std::int64_t to_step, std::int64_t rows, std::int64_t n) {
   constexpr std::int64_t kBlock = 32;
-  const bool crossed = rows >= 4 && n >= 4 && (std::abs(from_row) < std::abs(from_step)) != (std::abs(to_row) < std::abs(to_step));
+  const bool crossed = rows >= 4 && n >= 4 &&
+                       (std::abs(from_row) < std::abs(from_step)) != (std::abs(to_row) < std::abs(to_step));
   if (!crossed) {
     for (std::int64_t r = 0; r < rows; ++r)
       move_run<T>(from + r * from_row, from_step, to + r * to_row, to_step, n);
@@ -76,7 +79,8 @@ void move_rows(const std::byte* from, std::int64_t from_row, std::int64_t from_s
     for (std::int64_t i = 0; i < n; i += kBlock) {
       const std::int64_t block = std::min(kBlock, n - i);
       for (std::int64_t k = r; k < r + block_rows; ++k)
-        move_run<T>(from + k * from_row + i * from_step, from_step, to + k * to_row + i * to_step, to_step, block);
+        move_run<T>(from + k * from_row + i * from_step, from_step, to + k * to_row + i * to_step, to_step,
+                    block);
     }
   }
 }
@@ -146,12 +150,14 @@ void copy_same_dtype(Core& core, const Pattern& from, const Pattern& to, Walk wa
     // One long run is divided like rows.
     constexpr std::int64_t kPiece = 4096;
     const Walk::Loop all = walk.loops[0];
-    core.for_rows((all.count + kPiece - 1) / kPiece, all.count, [&](std::int64_t begin, std::int64_t end, int) {
-      const std::int64_t first = begin * kPiece, n = std::min(end * kPiece, all.count) - first;
-      with_element(from.element_bytes, [&](auto element) {
-        move_run<decltype(element)>(from.base + first * all.from, all.from, to.base + first * all.to, all.to, n);
-      });
-    });
+    core.for_rows((all.count + kPiece - 1) / kPiece, all.count,
+                  [&](std::int64_t begin, std::int64_t end, int) {
+                    const std::int64_t first = begin * kPiece, n = std::min(end * kPiece, all.count) - first;
+                    with_element(from.element_bytes, [&](auto element) {
+                      move_run<decltype(element)>(from.base + first * all.from, all.from,
+                                                  to.base + first * all.to, all.to, n);
+                    });
+                  });
     return;
   }
   std::int64_t rows = 1;
@@ -168,8 +174,8 @@ void copy_same_dtype(Core& core, const Pattern& from, const Pattern& to, Walk wa
         to_at += at * walk.loops[d].to;
       }
       with_element(from.element_bytes, [&](auto element) {
-        move_rows<decltype(element)>(from.base + from_at, row.from, inner.from, to.base + to_at, row.to, inner.to, n,
-                                     inner.count);
+        move_rows<decltype(element)>(from.base + from_at, row.from, inner.from, to.base + to_at, row.to,
+                                     inner.to, n, inner.count);
       });
       begin += n;
     }
@@ -199,7 +205,8 @@ void unpack(const Pattern& to, std::int64_t begin, std::int64_t n, const std::by
 }
 
 void load(const Pattern& from, std::int64_t begin, std::int64_t n, float* to) {
-  if (from.dtype == DType::f32 || from.dtype == DType::tf32) return pack(from, begin, n, reinterpret_cast<std::byte*>(to));
+  if (from.dtype == DType::f32 || from.dtype == DType::tf32)
+    return pack(from, begin, n, reinterpret_cast<std::byte*>(to));
   alignas(64) std::byte packed[kMovePiece * 4];
   pack(from, begin, n, packed);
   simd::to_float(from.dtype, packed, to, n);
@@ -212,7 +219,8 @@ void store(const Pattern& to, std::int64_t begin, std::int64_t n, const float* f
   unpack(to, begin, n, packed);
 }
 
-void move_range(const Pattern& from, std::int64_t from_begin, const Pattern& to, std::int64_t to_begin, std::int64_t n) {
+void move_range(const Pattern& from, std::int64_t from_begin, const Pattern& to, std::int64_t to_begin,
+                std::int64_t n) {
   alignas(64) std::byte packed[kMovePiece * 4];
   for (std::int64_t done = 0; done < n; done += kMovePiece) {
     const std::int64_t piece = std::min(kMovePiece, n - done);

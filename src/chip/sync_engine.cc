@@ -11,9 +11,6 @@
 namespace headway::chip {
 namespace {
 
-// Every engine has a sequencer with registers and branches.
-constexpr Engines kSequencers = Engines(Engine::tensor) | Engine::scalar | Engine::gpsimd | Engine::vector | Engine::sync;
-
 template <class I, class Fill>
 void append(Recorder& nki, Here here, Fill&& fill) {
   auto instruction = std::make_unique<I>();
@@ -24,20 +21,41 @@ void append(Recorder& nki, Here here, Fill&& fill) {
 // One element that a register can hold.
 void check_element(Check& check, std::string_view operand, const View& view) {
   check.in(operand, view, {Buffer::sbuf, Buffer::private_hbm, Buffer::shared_hbm});
-  check.require(view.elements() == 1, "shape", operand, "must be one element, not {}", to_string(view.shape()));
+  check.require(view.elements() == 1, "shape", operand, "must be one element, not {}",
+                to_string(view.shape()));
   check.dtype(operand, view,
-              {DType::i32, DType::u32, DType::f32, DType::tf32, DType::i16, DType::u16, DType::i8, DType::u8, DType::boolean});
+              {DType::i32, DType::u32, DType::f32, DType::tf32, DType::i16, DType::u16, DType::i8, DType::u8,
+               DType::boolean});
 }
 
 // Where the loop that begins at `begin` ends; the program's size while it is still being recorded.
 std::size_t end_of_loop(const Program& program, std::size_t begin) {
   std::size_t at = begin + 1, open = 1;
   for (; at < program.instructions.size(); ++at) {
-    const LoopRole role = loop_role(*program.instructions[at]);
-    if (role == LoopRole::fori_begin || role == LoopRole::while_begin) ++open;
-    if ((role == LoopRole::fori_end || role == LoopRole::while_end) && --open == 0) break;
+    open += static_cast<std::size_t>(program.instructions[at]->loop_change());
+    if (open == 0) break;
   }
   return at;
+}
+
+// The running loop that an end belongs to. Checked programs are nested; what is still being recorded may not
+// be.
+template <class Begin>
+const Begin& begin_of(Core& core, std::string_view end) {
+  const auto* begin =
+      core.loops.empty()
+          ? nullptr
+          : dynamic_cast<const Begin*>(core.program().instructions[core.loops.back().begin].get());
+  if (!begin)
+    core.report(Severity::kernel_error, "loop-nesting", "", std::string(end) + " ends no loop of its kind");
+  return *begin;
+}
+
+// Back to the first instruction of the innermost loop's body.
+void next_round(Core& core) {
+  const std::size_t first = core.loops.back().begin + 1;
+  core.forget_declared(first, core.position + 1);
+  core.next = first;
 }
 
 }  // namespace
@@ -53,7 +71,9 @@ void RegisterMove::visit(Fields& fields) {
   fields.register_or("src", src);
 }
 void RegisterMove::check(Check&) const {}
-void RegisterMove::apply(Core& core) const { core.set_register(dst, static_cast<std::uint32_t>(core.value(src))); }
+void RegisterMove::apply(Core& core) const {
+  core.set_register(dst, static_cast<std::uint32_t>(core.value(src)));
+}
 Engines RegisterMove::engines(const Check&) const { return kSequencers; }
 
 void register_move(Recorder& nki, Register dst, RegisterOr src, Here here) {
@@ -119,7 +139,8 @@ void ForiBegin::visit(Fields& fields) {
   fields.integer("step", step);
 }
 void ForiBegin::check(Check& check) const {
-  check.require(step >= 1 && step <= INT32_MAX, "loop-step", "step", "must be 1 to {}, not {}", INT32_MAX, step);
+  check.require(step >= 1 && step <= INT32_MAX, "loop-step", "step", "must be 1 to {}, not {}", INT32_MAX,
+                step);
 }
 void ForiBegin::apply(Core& core) const {
   const std::int64_t first = core.value(lower), last = core.value(upper);
@@ -133,12 +154,12 @@ void ForiBegin::apply(Core& core) const {
 Engines ForiBegin::engines(const Check&) const { return kSequencers; }
 
 void ForiEnd::apply(Core& core) const {
+  const auto& begin = begin_of<ForiBegin>(core, name());
   Core::Loop& loop = core.loops.back();
-  const auto& begin = static_cast<const ForiBegin&>(*core.program().instructions[loop.begin]);
   loop.value += begin.step;
   if (loop.value < loop.upper) {
     core.set_register(begin.i, static_cast<std::uint32_t>(loop.value));
-    core.next = loop.begin + 1;
+    next_round(core);
   } else {
     core.loops.pop_back();
   }
@@ -169,11 +190,10 @@ Engines WhileBegin::engines(const Check&) const { return kSequencers; }
 
 void WhileEnd::visit(Fields& fields) { fields.reg("next", next, Access::read); }
 void WhileEnd::apply(Core& core) const {
-  const Core::Loop& loop = core.loops.back();
-  const auto& begin = static_cast<const WhileBegin&>(*core.program().instructions[loop.begin]);
+  const auto& begin = begin_of<WhileBegin>(core, name());
   core.set_register(begin.r, core.register_bits(next));
   if (core.register_bits(next) != 0) {
-    core.next = loop.begin + 1;
+    next_round(core);
   } else {
     core.loops.pop_back();
   }
@@ -188,8 +208,9 @@ void while_end(Recorder& nki, Register next, Here here) {
 }
 
 std::span<const Kind> sync_engine_instructions() {
-  static const Kind kinds[] = {kind<RegisterMove>(), kind<RegisterLoad>(), kind<RegisterStore>(), kind<ForiBegin>(),
-                               kind<ForiEnd>(),      kind<WhileBegin>(),   kind<WhileEnd>()};
+  static const Kind kinds[] = {kind<RegisterMove>(), kind<RegisterLoad>(), kind<RegisterStore>(),
+                               kind<ForiBegin>(),    kind<ForiEnd>(),      kind<WhileBegin>(),
+                               kind<WhileEnd>()};
   return kinds;
 }
 

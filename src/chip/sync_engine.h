@@ -1,5 +1,6 @@
-// Registers and loops: what the sequencers of the engines do themselves. Each engine has its own registers on the hardware; here, as
-// in NKI, registers are virtual: there is one set a core, and which engines hold a copy is the lowering's business.
+// Registers and loops: what the sequencers of the engines do themselves. Each engine has its own registers on
+// the hardware; here, as in NKI, registers are virtual: there is one set a core, and which engines hold a
+// copy is the lowering's business.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,14 @@
 
 namespace headway::chip {
 
-// A register for `value`; without one its content is undefined (zero here). Declaring costs no instruction, the value a register_move.
-Register register_alloc(Recorder& nki, std::optional<std::int32_t> value = std::nullopt, Here here = Here::current());
+// Every engine has a sequencer with registers and branches.
+inline constexpr Engines kSequencers =
+    Engine::tensor | Engine::scalar | Engine::gpsimd | Engine::vector | Engine::sync;
+
+// A register for `value`; without one its content is undefined (zero here). Declaring costs no instruction,
+// the value a register_move.
+Register register_alloc(Recorder& nki, std::optional<std::int32_t> value = std::nullopt,
+                        Here here = Here::current());
 
 struct RegisterMove : Instruction {
   Register dst;
@@ -50,18 +57,21 @@ struct RegisterStore : Instruction {
 };
 void register_store(const Tile& dst, Register src, Here here = Here::current());
 
-// --- Loops: a begin and an end around the body, nested like brackets ---
+// --- Loops: a begin and an end around the body, nested like brackets. Tensors declared in the body are new
+// in each round. ---
 
 enum class LoopRole : std::uint8_t { none, fori_begin, fori_end, while_begin, while_end };
 // What an instruction is to loops: programs are checked for nesting with it.
 LoopRole loop_role(const Instruction& instruction);
 
-// for (i = lower; i < upper; i += step). The bounds are read once; writing `i` in the body has no effect on the loop.
+// for (i = lower; i < upper; i += step). The bounds are read once; writing `i` in the body has no effect on
+// the loop.
 struct ForiBegin : Instruction {
   Register i;
   RegisterOr lower, upper;
   std::int64_t step = 1;
   std::string_view name() const override { return "fori_begin"; }
+  int loop_change() const override { return 1; }
   void visit(Fields& fields) override;
   void check(Check& check) const override;
   void apply(Core& core) const override;
@@ -69,6 +79,7 @@ struct ForiBegin : Instruction {
 };
 struct ForiEnd : Instruction {
   std::string_view name() const override { return "fori_end"; }
+  int loop_change() const override { return -1; }
   void visit(Fields&) override {}
   void check(Check&) const override {}
   void apply(Core& core) const override;
@@ -82,6 +93,7 @@ void fori_end(Recorder& nki, Here here = Here::current());
 struct WhileBegin : Instruction {
   Register r;
   std::string_view name() const override { return "while_begin"; }
+  int loop_change() const override { return 1; }
   void visit(Fields& fields) override;
   void check(Check&) const override {}
   void apply(Core& core) const override;
@@ -90,6 +102,7 @@ struct WhileBegin : Instruction {
 struct WhileEnd : Instruction {
   Register next;
   std::string_view name() const override { return "while_end"; }
+  int loop_change() const override { return -1; }
   void visit(Fields& fields) override;
   void check(Check&) const override {}
   void apply(Core& core) const override;
@@ -108,7 +121,8 @@ void fori_loop(Recorder& nki, RegisterOr lower, RegisterOr upper, std::int64_t s
   fori_end(nki, here);
 }
 
-// nl.while_loop: `body(r)` gives the register that decides about the next round. The body's `r` is a copy of `start`.
+// nl.while_loop: `body(r)` gives the register that decides about the next round. The body's `r` is a copy of
+// `start`.
 template <class Body>
 void while_loop(Recorder& nki, Register start, Body&& body, Here here = Here::current()) {
   const Register r = nki.new_register();

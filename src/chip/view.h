@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -20,6 +21,9 @@ struct Pair {
 };
 
 inline constexpr int kMaxPairs = 5;
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;  // of a view, repeated ones too
+// The step of a first pair whose rows come from an index (DynamicOffset::Kind::from_vector).
+inline constexpr std::int32_t kByIndex = std::numeric_limits<std::int32_t>::min();
 
 // Element (i0, i1, ...) of a view is at `offset + i0 step0 + i1 step1 + ...`, in elements of the view's dtype, counted from the
 // tensor's start. On chip the first pair runs over partitions (its step is 1, in partitions) and `offset` counts within a
@@ -54,7 +58,9 @@ struct DynamicOffset {
   enum class Kind : std::uint8_t {
     from_register,  // the value of `source`
     from_scalar,    // the one element of `index`, an SBUF view of int32 or uint32
-    from_vector     // row r of the view starts at offset + index[r] * stride (the step of its first pair is unused)
+    // Row r of the view starts at offset + index[r % I, r / I] * stride, with `index` of I partitions (the step of the view's first
+    // pair is unused).
+    from_vector
   };
   Kind kind = Kind::from_register;
   Register source;
