@@ -8,64 +8,83 @@ namespace headway::chip {
 
 namespace {
 
-bool on_chip(const Recorder& recorder, const View& view) {
-  return is_on_chip(recorder.program().tensors[view.tensor].buffer);
+// Another view of the same memory; what is refused is said with the view it was asked of and, as views have no line of their own,
+// where the kernel was.
+template <class Algebra>
+Tile derived(const Tile& tile, Algebra&& algebra) {
+  const Program& program = tile.recorder().program();
+  const Tensor& tensor = program.tensors[tile.view().tensor];
+  try {
+    return {tile.recorder(), algebra(tile.view(), is_on_chip(tensor.buffer))};
+  } catch (const KernelError& error) {
+    const std::string where = program.instructions.empty() ? "" : program.where(program.instructions.back()->source);
+    throw KernelError(fmt::format("{}{}: {}", where.empty() ? "" : "after " + where + ": ",
+                                  to_string(tile.view(), tensor), error.what()));
+  }
 }
 
 }  // namespace
 
 Tile Tile::sliced(std::initializer_list<Range> ranges) const {
-  const bool chip = on_chip(*recorder_, view_);
-  if (ranges.size() > view_.rank)
-    throw KernelError(fmt::format("{} ranges for a view of {} extents [view]", ranges.size(), view_.rank));
-  View view = view_;
-  int dim = 0;
-  for (const Range& r : ranges) {
-    const int before = view.rank;
-    view = r.single ? chip::select(view, dim, r.start, chip) : chip::slice(view, dim, r.start, r.stop, r.step, chip);
-    if (view.rank == before) ++dim;
-  }
-  return {*recorder_, view};
+  return derived(*this, [&](View view, bool chip) {
+    if (ranges.size() > view.rank)
+      throw KernelError(fmt::format("{} ranges for a view of {} extents [view]", ranges.size(), view.rank));
+    int dim = 0;
+    for (const Range& r : ranges) {
+      const int before = view.rank;
+      view = r.single ? select(view, dim, r.start, chip) : slice(view, dim, r.start, r.stop, r.step, chip);
+      if (view.rank == before) ++dim;
+    }
+    return view;
+  });
 }
 
 Tile Tile::permute(std::initializer_list<int> order) const {
-  return {*recorder_, chip::permute(view_, {order.begin(), order.size()}, on_chip(*recorder_, view_))};
+  return derived(*this, [&](const View& view, bool chip) { return chip::permute(view, {order.begin(), order.size()}, chip); });
 }
 Tile Tile::broadcast(int dim, std::int64_t count) const {
-  return {*recorder_, chip::broadcast(view_, dim, count, on_chip(*recorder_, view_))};
+  return derived(*this, [&](const View& view, bool chip) { return chip::broadcast(view, dim, count, chip); });
 }
-Tile Tile::expand(int dim) const { return {*recorder_, chip::expand(view_, dim, on_chip(*recorder_, view_))}; }
-Tile Tile::squeeze(int dim) const { return {*recorder_, chip::squeeze(view_, dim, on_chip(*recorder_, view_))}; }
+Tile Tile::expand(int dim) const {
+  return derived(*this, [&](const View& view, bool chip) { return chip::expand(view, dim, chip); });
+}
+Tile Tile::squeeze(int dim) const {
+  return derived(*this, [&](const View& view, bool chip) { return chip::squeeze(view, dim, chip); });
+}
 Tile Tile::reshape(const Shape& shape) const {
-  return {*recorder_, chip::reshape(view_, shape, on_chip(*recorder_, view_))};
+  return derived(*this, [&](const View& view, bool chip) { return chip::reshape(view, shape, chip); });
 }
 Tile Tile::reinterpret(DType dtype) const {
-  return {*recorder_, chip::reinterpret(view_, dtype, on_chip(*recorder_, view_))};
+  return derived(*this, [&](const View& view, bool chip) { return chip::reinterpret(view, dtype, chip); });
 }
 Tile Tile::pattern(std::initializer_list<Pair> pairs, std::int64_t offset) const {
-  const Tensor& tensor = recorder_->program().tensors[view_.tensor];
-  return {*recorder_, access_pattern(tensor, view_.tensor, {pairs.begin(), pairs.size()}, offset, view_.dtype)};
+  return derived(*this, [&](const View& view, bool) {
+    return access_pattern(recorder_->program().tensors[view.tensor], view.tensor, {pairs.begin(), pairs.size()}, offset,
+                          view.dtype);
+  });
 }
 
 namespace {
 
-Tile moved(Recorder& recorder, const View& view, const DynamicOffset& offset) {
-  if (view.dynamic >= 0) throw KernelError("a view has one dynamic offset at most [dynamic-offset]");
-  View result = view;
-  result.dynamic = recorder.add_dynamic(offset);
-  return {recorder, result};
+Tile moved(const Tile& tile, const DynamicOffset& offset) {
+  return derived(tile, [&](View view, bool) {
+    if (view.dynamic >= 0) throw KernelError("a view has one dynamic offset at most [dynamic-offset]");
+    if (offset.kind == DynamicOffset::Kind::from_vector) view.pairs[0].step = kByIndex;
+    view.dynamic = tile.recorder().add_dynamic(offset);
+    return view;
+  });
 }
 
 }  // namespace
 
 Tile Tile::moved_by(Register reg, std::int64_t stride) const {
-  return moved(*recorder_, view_, {DynamicOffset::Kind::from_register, reg, {}, stride});
+  return moved(*this, {DynamicOffset::Kind::from_register, reg, {}, stride});
 }
 Tile Tile::moved_by(const Tile& index, std::int64_t stride) const {
-  return moved(*recorder_, view_, {DynamicOffset::Kind::from_scalar, {}, index, stride});
+  return moved(*this, {DynamicOffset::Kind::from_scalar, {}, index, stride});
 }
 Tile Tile::rows_at(const Tile& index, std::int64_t stride) const {
-  return moved(*recorder_, view_, {DynamicOffset::Kind::from_vector, {}, index, stride});
+  return moved(*this, {DynamicOffset::Kind::from_vector, {}, index, stride});
 }
 
 Recorder::Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics, int program_id, int num_programs)

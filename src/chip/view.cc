@@ -48,8 +48,22 @@ void insert(View& view, int dim, Pair what) {
   ++view.rank;
 }
 
-// A row-indirect view keeps its first extent: what its rows are comes from the index.
-bool row_indirect(const View& view) { return view.dynamic >= 0; }
+// The step of an extent: none is taken in an extent of 1, whatever it would be.
+std::int32_t step_of(std::int64_t step, std::int64_t count) { return count == 1 ? 1 : step_of(step); }
+
+void check_count(const View& view) {
+  std::int64_t n = 1;
+  for (int d = 0; d < view.rank; ++d) {
+    require(pair(view, d).count <= kMaxElements / n, "a view has at most 2^40 elements");
+    n *= pair(view, d).count;
+  }
+}
+
+// What the rows of a view by index are, the index says, one after another.
+void keep_rows(const View& view, bool kept) {
+  const bool by_index = view.dynamic >= 0 && pair(view, 0).step == kByIndex;
+  require(kept || !by_index, "rows that come from an index stay the first extent, from 0 by 1");
+}
 
 }  // namespace
 
@@ -89,7 +103,7 @@ View whole(const Tensor& tensor, TensorId id) {
   std::int64_t step = 1;
   for (int d = view.rank - 1; d >= 0; --d) {
     const std::int64_t extent = tensor.shape[static_cast<std::size_t>(d)];
-    pair(view, d) = {step_of(step), count_of(extent)};
+    pair(view, d) = {step_of(step, extent), count_of(extent)};
     step *= extent;
   }
   if (is_on_chip(tensor.buffer)) pair(view, 0).step = 1;
@@ -104,16 +118,15 @@ View slice(const View& view, int dim, std::int64_t start, std::int64_t stop, std
           dim, extent);
   View result = view;
   Pair& p = pair(result, dim);
-  p.count = count_of((stop - start + step - 1) / step);
+  p.count = count_of((stop - start - 1) / step + 1);
   if (on_chip && dim == 0) {
     require(step == 1, "partitions are taken one after another, not by {}", step);
     result.partition += static_cast<std::int32_t>(start);
     return result;
   }
-  require(!(dim == 0 && row_indirect(view) && start != 0), "rows that come from an index can't be sliced from {}",
-          start);
-  result.offset += start * p.step;
-  p.step = step_of(p.step * step);
+  keep_rows(view, dim != 0 || (start == 0 && p.count == (stop - start)));
+  if (start != 0) result.offset += start * p.step;
+  if (p.count > 1) p.step = step_of(p.step * step);
   return result;
 }
 
@@ -123,6 +136,7 @@ View select(const View& view, int dim, std::int64_t index, bool on_chip) {
           pair(view, dim).count);
   View result = slice(view, dim, index, index + 1, 1, on_chip);
   const bool stays = on_chip ? dim == 0 || view.rank <= 2 : view.rank == 1;
+  keep_rows(view, dim != 0 || stays);
   if (!stays) remove(result, dim);
   return result;
 }
@@ -130,6 +144,7 @@ View select(const View& view, int dim, std::int64_t index, bool on_chip) {
 View permute(const View& view, std::span<const int> order, bool on_chip) {
   require(order.size() == view.rank, "an order of {} for {} extents", order.size(), view.rank);
   require(!on_chip || order[0] == 0, "on chip the first extent stays first");
+  keep_rows(view, order[0] == 0);
   View result = view;
   unsigned seen = 0;
   for (int d = 0; d < view.rank; ++d) {
@@ -147,18 +162,18 @@ View broadcast(const View& view, int dim, std::int64_t count, bool on_chip) {
   require(pair(view, dim).count == 1, "only an extent of 1 can be repeated, extent {} is {}", dim,
           pair(view, dim).count);
   require(!on_chip || dim != 0, "partitions can't be repeated");
+  keep_rows(view, dim != 0);
   View result = view;
   pair(result, dim) = {0, count_of(count)};
+  check_count(result);
   return result;
 }
 
 View expand(const View& view, int dim, bool on_chip) {
   require(dim >= (on_chip ? 1 : 0) && dim <= view.rank, "no place for a new extent at {}", dim);
+  keep_rows(view, dim != 0);
   View result = view;
-  // Contiguous with what follows, so that reshaping keeps working.
-  const std::int64_t step =
-      dim < view.rank ? std::int64_t{pair(view, dim).step} * pair(view, dim).count : 1;
-  insert(result, dim, {step_of(step), 1});
+  insert(result, dim, {1, 1});
   return result;
 }
 
@@ -167,6 +182,7 @@ View squeeze(const View& view, int dim, bool on_chip) {
   require(!on_chip || dim != 0, "the partitions can't be squeezed");
   require(pair(view, dim).count == 1, "extent {} is {}, not 1", dim, pair(view, dim).count);
   require(view.rank > (on_chip ? 2 : 1), "nothing would be left");
+  keep_rows(view, dim != 0);
   View result = view;
   remove(result, dim);
   return result;
@@ -174,9 +190,10 @@ View squeeze(const View& view, int dim, bool on_chip) {
 
 View reshape(const View& view, const Shape& shape, bool on_chip) {
   require(!shape.empty() && shape.size() <= kMaxPairs, "a view has 1 to {} extents", kMaxPairs);
+  for (std::int64_t extent : shape) count_of(extent);
   require(elements(shape) == view.elements(), "{} has {} elements, the view {}", to_string(shape), elements(shape),
           view.elements());
-  for (std::int64_t extent : shape) count_of(extent);
+  keep_rows(view, shape[0] == view.rows());
   int from = 0;
   std::size_t to = 0;
   View result = view;
@@ -185,6 +202,8 @@ View reshape(const View& view, const Shape& shape, bool on_chip) {
   if (on_chip) {
     require(shape.size() >= 2, "on chip a view has at least 2 extents");
     require(shape[0] == view.rows(), "on chip the partitions stay {}, not {}", view.rows(), shape[0]);
+  }
+  if (on_chip || shape[0] == view.rows()) {
     result.pairs[0] = view.pairs[0];
     from = 1;
     to = 1;
@@ -219,7 +238,7 @@ View reshape(const View& view, const Shape& shape, bool on_chip) {
     }
     if (!known && first_old < from) step = pair(view, from - 1).step;
     for (std::size_t d = to; d-- > first_new;) {
-      result.pairs[d] = {step_of(step), count_of(shape[d])};
+      result.pairs[d] = {step_of(step, shape[d]), count_of(shape[d])};
       step *= shape[d];
     }
   }
@@ -242,7 +261,7 @@ View reinterpret(const View& view, DType dtype, bool on_chip) {
   require(last.step == 1 || last.count == 1, "the last extent must be contiguous, its step is {}", last.step);
   last = {1, count_of(rescale(last.count, "an extent of"))};
   for (int d = on_chip ? 1 : 0; d + 1 < view.rank; ++d)
-    pair(result, d).step = step_of(rescale(pair(view, d).step, "a step of"));
+    if (pair(view, d).count > 1) pair(result, d).step = step_of(rescale(pair(view, d).step, "a step of"));
   result.offset = rescale(view.offset, "an offset of");
   return result;
 }
@@ -257,6 +276,7 @@ View access_pattern(const Tensor& tensor, TensorId id, std::span<const Pair> pat
   view.rank = static_cast<std::uint8_t>(pattern.size());
   for (std::size_t d = 0; d < pattern.size(); ++d) view.pairs[d] = {pattern[d].step, count_of(pattern[d].count)};
   view.offset = offset;
+  check_count(view);
   if (!is_on_chip(tensor.buffer)) return view;
   const std::int64_t row = tensor.row_bytes() / size_of(dtype);
   require(pattern[0].step == row || pattern[0].count == 1,
@@ -275,7 +295,8 @@ std::string to_string(const View& view, const Tensor& tensor) {
     return head + to_string(view.shape());
   std::vector<std::string> pairs;
   for (int d = is_on_chip(tensor.buffer) ? 1 : 0; d < view.rank; ++d)
-    pairs.push_back(fmt::format("[{}, {}]", pair(view, d).step, pair(view, d).count));
+    pairs.push_back(pair(view, d).step == kByIndex ? fmt::format("[by index, {}]", pair(view, d).count)
+                                                   : fmt::format("[{}, {}]", pair(view, d).step, pair(view, d).count));
   std::string place;
   if (is_on_chip(tensor.buffer))
     place = fmt::format(" partitions {}..{}", view.partition, view.partition + view.rows() - 1);
