@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error.h"
+#include "chip/pattern.h"
 #include "chip/sync_engine.h"
 
 namespace headway::chip {
@@ -27,27 +27,17 @@ Extent extent_of(const View& view, bool on_chip) {
   return {low * bytes, (high + 1) * bytes};
 }
 
-constexpr std::int64_t kMaxRuns = 1 << 14;
-
-// The runs of bytes of a view from `base`, sorted; nothing when they are too many.
-bool runs_of(const View& view, bool on_chip, std::int64_t base, std::vector<Extent>& runs) {
-  const int bytes = size_of(view.dtype);
-  runs = {{base + view.offset * bytes, base + (view.offset + 1) * bytes}};
-  for (int d = view.rank - 1; d >= (on_chip ? 1 : 0); --d) {
-    const Pair& p = view.pairs[static_cast<std::size_t>(d)];
-    if (p.count == 1 || p.step == 0) continue;
-    const std::int64_t step = std::int64_t{p.step} * bytes;
-    if (runs.size() == 1 && step == runs[0].high - runs[0].low) {
-      runs[0].high += step * (p.count - 1);
-      continue;
-    }
-    if (static_cast<std::int64_t>(runs.size()) * p.count > kMaxRuns) return false;
-    const std::size_t inner = runs.size();
-    for (std::int32_t i = 1; i < p.count; ++i)
-      for (std::size_t r = 0; r < inner; ++r) runs.push_back({runs[r].low + i * step, runs[r].high + i * step});
+// What a view touches of a partition (on chip) or a tensor (HBM) whose first byte is `base`.
+Footprint footprint_of(const View& view, bool on_chip, std::int64_t base) {
+  Pattern pattern;
+  pattern.element_bytes = size_of(view.dtype);
+  for (std::size_t d = on_chip ? 1 : 0; d < view.rank; ++d, ++pattern.rank) {
+    pattern.counts[static_cast<std::size_t>(pattern.rank)] = view.pairs[d].count;
+    pattern.strides[static_cast<std::size_t>(pattern.rank)] = std::int64_t{view.pairs[d].step} * pattern.element_bytes;
   }
-  std::sort(runs.begin(), runs.end(), [](const Extent& a, const Extent& b) { return a.low < b.low; });
-  return true;
+  Footprint footprint = footprint_of(pattern, pattern.base);
+  footprint.low += base + view.offset * pattern.element_bytes;
+  return footprint;
 }
 
 }  // namespace
@@ -66,15 +56,7 @@ bool may_overlap(const Program& program, const View& a, const View& b) {
   const bool on_chip = is_on_chip(ta.buffer);
   if (on_chip && (first_a + a.rows() <= first_b || first_b + b.rows() <= first_a)) return false;
   if (a.dynamic >= 0 || b.dynamic >= 0) return true;
-  const Extent ea = extent_of(a, on_chip), eb = extent_of(b, on_chip);
-  if (base_a + ea.high <= base_b + eb.low || base_b + eb.high <= base_a + ea.low) return false;
-  static thread_local std::vector<Extent> ra, rb;
-  if (!runs_of(a, on_chip, base_a, ra) || !runs_of(b, on_chip, base_b, rb)) return true;
-  for (std::size_t i = 0, j = 0; i < ra.size() && j < rb.size();) {
-    if (ra[i].low < rb[j].high && rb[j].low < ra[i].high) return true;
-    (ra[i].high <= rb[j].high ? i : j)++;
-  }
-  return false;
+  return overlap(footprint_of(a, on_chip, base_a), footprint_of(b, on_chip, base_b));
 }
 
 void Check::broken(Severity severity, std::string_view rule, std::string_view operand, std::string message) {
@@ -147,11 +129,19 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
   if (!require(view.rank >= (chip ? 2 : 1) && view.rank <= kMaxPairs, "view", operand,
                "a view of {} has {} to {} extents, not {}", name_of(t.buffer), chip ? 2 : 1, kMaxPairs, view.rank))
     return false;
+  constexpr std::int64_t kFar = std::int64_t{1} << 42;  // beyond every tensor; what is below doesn't overflow
+  std::int64_t count = 1;
   for (int d = 0; d < view.rank; ++d) {
     const Pair& p = view.pairs[static_cast<std::size_t>(d)];
     if (!require(p.count >= 1, "view", operand, "extent {} is {}", d, p.count)) return false;
+    if (!require(p.count <= kMaxElements / count, "view", operand, "a view has at most 2^40 elements")) return false;
+    count *= p.count;
+    const std::int64_t reach = std::int64_t{p.step} * (p.count - 1);
+    if (!require(reach > -kFar && reach < kFar, "out-of-bounds", operand, "extent {} reaches {} elements far, outside '{}'",
+                 d, reach, t.name))
+      return false;
   }
-  const bool sound_offset = std::abs(view.offset) < (std::int64_t{1} << 42);
+  const bool sound_offset = view.offset > -kFar && view.offset < kFar;
   if (!require(sound_offset, "out-of-bounds", operand, "the offset {} is outside '{}'", view.offset, t.name))
     return false;
   if (view.dynamic >= 0) {
@@ -217,6 +207,13 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
   const bool vector = view.dynamic >= 0 && program.dynamic_offsets[static_cast<std::size_t>(view.dynamic)].kind ==
                                                DynamicOffset::Kind::from_vector;
   if (vector) row.pairs[0].count = 1;
+  for (int d = chip ? 1 : 0; d < view.rank; ++d) {
+    const std::int64_t reach = std::int64_t{row.pairs[static_cast<std::size_t>(d)].step} *
+                               (row.pairs[static_cast<std::size_t>(d)].count - 1);
+    if (!require(reach > -kFar && reach < kFar, "out-of-bounds", operand, "extent {} reaches over {} elements of '{}'", d,
+                 reach, t.name))
+      return false;
+  }
   const Extent bytes = extent_of(row, chip);
   const bool moves = view.dynamic >= 0;
   require(bytes.high - bytes.low <= t.row_bytes() && (moves || (bytes.low >= 0 && bytes.high <= t.row_bytes())),
@@ -228,12 +225,8 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
 bool Check::views(const Instruction& instruction) {
   // Partition starts bind what engines read and write; DMA reaches any partition.
   const bool engine_operand = !instruction.engines(*this).has(Engine::dma);
-  for (const OperandView& operand : operand_views(instruction, program)) {
-    bool is_index = false;
-    if (operand.view->tensor < program.tensors.size())
-      is_index = is_hbm(program.tensors[operand.view->tensor].buffer);
-    view(operand.name, *operand.view, engine_operand && !is_index, false);
-  }
+  for (const OperandView& operand : operand_views(instruction, program))
+    view(operand.name, *operand.view, engine_operand, false);
   return held_;
 }
 
@@ -305,26 +298,28 @@ bool Check::instruction(const Instruction& instruction) {
 }
 
 bool Check::whole(const Spec& spec, Program& program, Diagnostics& diagnostics) {
-  const std::size_t before = diagnostics.errors();
   Check check(spec, program, diagnostics);
-  for (const Tensor& tensor : program.tensors) check.tensor(tensor);
+  bool held = true;
+  for (const Tensor& tensor : program.tensors) held &= check.tensor(tensor);
   for (std::size_t i = 0; i < program.tensors.size(); ++i) {
-    if (program.tensors[i].role != Role::constant) continue;
+    if (!held || program.tensors[i].role != Role::constant) continue;
     check.declaration_ = program.tensors[i].source;
     const auto found = program.constants.find(static_cast<TensorId>(i));
     const std::int64_t bytes = found == program.constants.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    if (diagnostics.errors() == before)
-      check.require(bytes == program.tensors[i].row_bytes(), "constant", "'" + program.tensors[i].name + "'",
-                    "has {} bytes, its shape needs {}", bytes, program.tensors[i].row_bytes());
+    held = check.require(bytes == program.tensors[i].row_bytes(), "constant", "'" + program.tensors[i].name + "'",
+                         "has {} bytes, its shape needs {}", bytes, program.tensors[i].row_bytes());
   }
-  if (diagnostics.errors() != before) return false;
-  for (const std::unique_ptr<Instruction>& instruction : program.instructions)
-    if (!check.instruction(*instruction)) instruction->broken = true;
-  check.loops();
-  return diagnostics.errors() == before;
+  if (!held) return false;
+  for (const std::unique_ptr<Instruction>& instruction : program.instructions) {
+    if (check.instruction(*instruction)) continue;
+    instruction->broken = true;
+    held = false;
+  }
+  return check.loops() && held;
 }
 
-void Check::loops() {
+bool Check::loops() {
+  held_ = true;
   std::vector<const Instruction*> open;
   for (const std::unique_ptr<Instruction>& instruction : program.instructions) {
     if (instruction->loop_change() == 0) continue;
@@ -335,7 +330,7 @@ void Check::loops() {
     current_ = instruction.get();
     if (!require(!open.empty(), "loop-nesting", "", "{} ends no loop", instruction->name())) {
       current_ = nullptr;
-      return;
+      return false;
     }
     const bool counted = loop_role(*open.back()) == LoopRole::fori_begin;
     require(counted == (loop_role(*instruction) == LoopRole::fori_end), "loop-nesting", "", "{} ends a {}",
@@ -345,6 +340,7 @@ void Check::loops() {
   current_ = open.empty() ? nullptr : open.back();
   require(open.empty(), "loop-nesting", "", "the loop is never ended");
   current_ = nullptr;
+  return held_;
 }
 
 bool Check::in(std::string_view operand, const View& view, std::initializer_list<Buffer> allowed) {

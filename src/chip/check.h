@@ -74,7 +74,7 @@ class Check {
 
  private:
   bool views(const Instruction& instruction);
-  void loops();  // "loop-nesting": each begin has its end, like brackets
+  bool loops();  // "loop-nesting": each begin has its end, like brackets
   bool view(std::string_view operand, const View& view, bool engine_operand, bool is_index);
 
   Diagnostics& diagnostics_;
@@ -83,7 +83,8 @@ class Check {
   bool held_ = true;
 };
 
-// Whether the two views of the same memory can share a byte: exact for up to two levels of steps, else conservative (may say yes).
+// Whether the two views can share a byte: exact (chip/pattern.h says up to where), but for dynamic offsets: those may lead anywhere
+// within the partitions of the view.
 bool may_overlap(const Program& program, const View& a, const View& b);
 
 }  // namespace headway::chip

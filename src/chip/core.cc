@@ -46,8 +46,18 @@ struct Core::Memory {
 };
 
 namespace {
+
 constexpr int kScratchSlots = 8;
+
+// The bytes by which a dynamic offset moves; far beyond every tensor where that doesn't fit.
+std::int64_t moved_bytes(std::int64_t units, std::int64_t unit) {
+  constexpr std::int64_t kFar = std::int64_t{1} << 50;
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(units, unit, &bytes)) return (units < 0) == (unit < 0) ? kFar : -kFar;
+  return std::clamp(bytes, -kFar, kFar);
 }
+
+}  // namespace
 
 Core::Core(Machine& machine, int number, const Program& program)
     : machine_(machine),
@@ -173,14 +183,15 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
         std::memcpy(&raw, index.row(r % index.rows) + r / index.rows * index_column, 4);
         const std::int64_t row =
             index.dtype == DType::u32 ? static_cast<std::int64_t>(static_cast<std::uint32_t>(raw)) : raw;
-        const std::int64_t at = view.offset * size + row * unit;
+        const std::int64_t moved = moved_bytes(row, unit);
+        const std::int64_t at = view.offset * size + moved;
         const bool inside = at + low >= 0 && at + high <= t.row_bytes();
         if (!inside && oob == OobMode::error)
           report(Severity::kernel_error, "out-of-bounds", operand,
                  fmt::format("index {} of row {} reaches bytes {} to {} of '{}', which has {}; oob_mode.skip would leave "
                              "the row out",
                              row, r, at + low, at + high - 1, t.name, t.row_bytes()));
-        offsets[static_cast<std::size_t>(r)] = inside ? start + row * unit : -1;
+        offsets[static_cast<std::size_t>(r)] = inside ? start + moved : -1;
       }
       block.row_offsets = offsets.data();
       block.base = memory.data();
@@ -199,7 +210,8 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
       const std::int64_t reach = block.row_stride * (block.rows - 1);
       (reach < 0 ? low : high) += reach;
     }
-    const std::int64_t at = view.offset * size + units * unit;
+    const std::int64_t moved = moved_bytes(units, unit);
+    const std::int64_t at = view.offset * size + moved;
     if (at + low < 0 || at + high > t.row_bytes()) {
       if (oob == OobMode::skip) {
         // Moving as one, it is left out as one.
@@ -213,7 +225,7 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
              fmt::format("a dynamic offset of {} reaches bytes {} to {} of {}'{}', which has {}", units, at + low,
                          at + high - 1, chip ? "a partition of " : "", t.name, t.row_bytes()));
     }
-    start += units * unit;
+    start += moved;
   }
   block.base = memory.data() + start;
   return block;

@@ -22,9 +22,10 @@ void Diagnostics::report(Diagnostic diagnostic) {
     return other.rule == diagnostic.rule && other.where == diagnostic.where && other.message == diagnostic.message &&
            other.operand == diagnostic.operand && other.instruction == diagnostic.instruction;
   };
-  if (std::none_of(all_.begin(), all_.end(), same)) all_.push_back(diagnostic);
+  const bool fresh = std::none_of(all_.begin(), all_.end(), same);
+  if (fresh) all_.push_back(diagnostic);
   if (diagnostic.severity == Severity::warning) return;
-  ++errors_;
+  if (fresh) ++errors_;
   if (mode_ == Mode::collect) return;
   if (diagnostic.severity == Severity::unsupported) throw Unsupported(diagnostic.text());
   throw KernelError(diagnostic.text());

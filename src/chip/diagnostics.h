@@ -27,14 +27,14 @@ struct Diagnostic {
 };
 
 // Where rules report to. Stopping at the first, `report` throws KernelError or Unsupported; collecting, it keeps them all.
-// Warnings never throw; each text is kept once.
+// Warnings never throw. What is said again, as in each round of a loop, is kept once.
 class Diagnostics {
  public:
   enum class Mode { stop, collect };
   explicit Diagnostics(Mode mode = Mode::stop) : mode_(mode) {}
   void report(Diagnostic diagnostic);
   const std::vector<Diagnostic>& all() const { return all_; }
-  // Those that aren't warnings.
+  // How many aren't warnings.
   std::size_t errors() const { return errors_; }
   bool collecting() const { return mode_ == Mode::collect; }
 

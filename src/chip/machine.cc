@@ -261,7 +261,13 @@ void Machine::outputs(int rank, std::span<const Array> outputs) {
   const std::vector<TensorId> declared = program.with_role(Role::output);
   if (declared.size() != outputs.size())
     throw InputError(program.kernel, fmt::format("gives {} outputs, not {}", declared.size(), outputs.size()));
-  for (std::size_t i = 0; i < outputs.size(); ++i) read(rank * lnc_, declared[i], outputs[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& t = program.tensors[declared[i]];
+    if (t.shape != outputs[i].shape)
+      throw InputError(program.kernel, fmt::format("output '{}' is {}, not {}", t.name, headway::to_string(t.shape),
+                                                   headway::to_string(outputs[i].shape)));
+    read(rank * lnc_, declared[i], outputs[i]);
+  }
 }
 
 std::uint64_t Machine::writer(const Core& core) const {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace headway::chip {
@@ -132,14 +134,23 @@ Tile Recorder::declare(Tensor tensor) {
   if (tensor.name.empty()) tensor.name = fmt::format("t{}", id);
   tensor.declared_at = static_cast<std::uint32_t>(program_.instructions.size());
   Check check(spec_, program_, diagnostics_);
-  if (!check.tensor(tensor)) {
-    // Collecting: something harmless of the same kind stands in for it.
+  View view;
+  if (check.tensor(tensor)) {
+    view = whole(tensor, id);
+  } else {
+    // Collecting: something harmless stands in for it, seen through a view of the shape that was asked for, so that the kernel can go
+    // on slicing. Instructions on it are broken without another word.
+    refused_.insert(id);
+    const bool possible = tensor.shape.size() <= kMaxPairs && !tensor.shape.empty() &&
+                          std::all_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t n) { return n >= 1; });
+    if (possible) view = whole(tensor, id);
     tensor.address.reset();
     tensor.shape = is_on_chip(tensor.buffer) ? Shape{1, 1} : Shape{1};
     if (tensor.dtype == DType::f64) tensor.dtype = DType::f32;
+    if (!possible) view = whole(tensor, id);
   }
   program_.tensors.push_back(std::move(tensor));
-  return {*this, whole(program_.tensors.back(), id)};
+  return {*this, view};
 }
 
 Tile Recorder::input(const std::string& name, DType dtype, const Shape& shape, Here here) {
@@ -151,7 +162,8 @@ Tile Recorder::output(const std::string& name, DType dtype, const Shape& shape, 
 Tile Recorder::constant(const std::string& name, DType dtype, const Shape& shape, std::span<const std::byte> bytes,
                         Here here) {
   Tile tile = declare({name, shape, dtype, Buffer::shared_hbm, Role::constant, {}, 0, 0}, here);
-  if (static_cast<std::int64_t>(bytes.size()) != program_.tensors[tile.view().tensor].row_bytes())
+  if (!refused_.contains(tile.view().tensor) &&
+      static_cast<std::int64_t>(bytes.size()) != program_.tensors[tile.view().tensor].row_bytes())
     throw KernelError(fmt::format("'{}' has {} bytes, its shape needs {} [constant]", name, bytes.size(),
                                   program_.tensors[tile.view().tensor].row_bytes()));
   program_.constants[tile.view().tensor] = {bytes.begin(), bytes.end()};
@@ -186,8 +198,13 @@ void Recorder::record(std::unique_ptr<Instruction> instruction, const std::strin
 }
 
 void Recorder::append(std::unique_ptr<Instruction> instruction) {
+  const auto uses_refused = [&] {
+    for (const OperandView& operand : operand_views(*instruction, program_))
+      if (refused_.contains(operand.view->tensor)) return true;
+    return false;
+  };
   Check check(spec_, program_, diagnostics_);
-  instruction->broken = !check.instruction(*instruction);
+  instruction->broken = (!refused_.empty() && uses_refused()) || !check.instruction(*instruction);
   open_loops_ += instruction->loop_change();
   program_.instructions.push_back(std::move(instruction));
 }

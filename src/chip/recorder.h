@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <source_location>
 #include <span>
 #include <string>
@@ -83,7 +84,8 @@ struct TensorOptions {
 
 class Recorder {
  public:
-  // Diagnostics stop at the first error where none are given. `spec` and `diagnostics` must outlive the recorder.
+  // Diagnostics stop at the first error where none are given. `spec` and `diagnostics` must outlive the recorder. Collecting goes on
+  // after declarations and instructions that break a rule; view algebra always throws.
   Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics = nullptr, int program_id = 0,
            int num_programs = 1);
   ~Recorder();
@@ -131,6 +133,7 @@ class Recorder {
   Diagnostics& diagnostics_;
   Program program_;
   int open_loops_ = 0;
+  std::set<TensorId> refused_;  // declarations that broke a rule, collecting
   std::map<std::string, std::uint32_t> files_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, SourceId> sources_;
   struct Recent {
