@@ -16,6 +16,7 @@ void add_runs_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_chip_command(CLI::App& app);
+void add_kernel_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 
 }  // namespace headway::cli

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_report_command(app);
   add_eval_command(app);
   add_chip_command(app);
+  add_kernel_command(app);
   add_bench_command(app);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,153 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "base/number_format.h"
+#include "base/random.h"
+#include "chip/machine.h"
+#include "kernels/kernel.h"
+
+namespace headway::kernels {
+namespace {
+
+const chip::Spec& trn2() {
+  static const chip::Spec spec = chip::Spec::load(std::string(HEADWAY_ROOT) + "/chips/trn2.toml");
+  return spec;
+}
+
+struct Run {
+  std::vector<std::vector<std::byte>> outputs;
+  std::vector<DType> dtypes;
+  std::vector<std::vector<double>> values;  // of the inputs, as stored
+
+  std::vector<double> numbers(std::size_t output) const {
+    std::vector<double> all;
+    const int size = size_of(dtypes[output]);
+    for (std::size_t i = 0; i < outputs[output].size(); i += static_cast<std::size_t>(size))
+      all.push_back(static_cast<double>(decode(dtypes[output], outputs[output].data() + i)));
+    return all;
+  }
+};
+
+// Records, runs with random inputs, and gives the first core's outputs.
+Run run(const std::string& name, const std::vector<Parameter>& inputs, const Attributes& attributes, int threads,
+        double range = 1) {
+  const Kernel& kernel = find_kernel(name);
+  std::vector<chip::Program> programs = record(kernel, trn2(), inputs, attributes);
+  std::vector<const chip::Program*> pointers;
+  for (const chip::Program& program : programs) pointers.push_back(&program);
+  ThreadPool pool(threads, false);
+  chip::Diagnostics diagnostics;
+  chip::Machine machine(trn2(), pointers, kernel.cores, pool, diagnostics);
+  Run result;
+  Random random(7);
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<chip::ConstArray> arrays;
+  for (const Parameter& input : inputs) {
+    const auto count = static_cast<std::size_t>(elements(input.shape)), size = static_cast<std::size_t>(size_of(input.dtype));
+    memory.emplace_back(count * size);
+    result.values.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) {
+      encode(input.dtype, static_cast<float>(random.uniform(-range, range)), memory.back().data() + i * size);
+      result.values.back().push_back(static_cast<double>(decode(input.dtype, memory.back().data() + i * size)));
+    }
+    arrays.push_back({input.dtype, input.shape, nullptr});
+  }
+  for (std::size_t i = 0; i < arrays.size(); ++i) arrays[i].data = memory[i].data();
+  machine.bind(0, arrays);
+  machine.run();
+  std::vector<chip::Array> outputs;
+  for (chip::TensorId id : programs[0].with_role(chip::Role::output)) {
+    const chip::Tensor& t = programs[0].tensors[id];
+    result.outputs.emplace_back(static_cast<std::size_t>(t.row_bytes()));
+    result.dtypes.push_back(t.dtype);
+    outputs.push_back({t.dtype, t.shape, result.outputs.back().data()});
+  }
+  machine.outputs(0, outputs);
+  return result;
+}
+
+void expect_reference(const std::string& name, const std::vector<Parameter>& inputs, const Attributes& attributes,
+                      double absolute) {
+  const Run one = run(name, inputs, attributes, 1);
+  const auto expected = find_kernel(name).reference(inputs, one.values, attributes);
+  ASSERT_EQ(expected.size(), one.outputs.size());
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    const std::vector<double> got = one.numbers(o);
+    ASSERT_EQ(got.size(), expected[o].size());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[o][i], absolute) << name << " at " << i;
+  }
+  // To the bit: again, and on two threads.
+  EXPECT_EQ(run(name, inputs, attributes, 1).outputs, one.outputs);
+  EXPECT_EQ(run(name, inputs, attributes, 2).outputs, one.outputs);
+}
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Sums of k products of numbers up to 1: half a unit of float32 a step, and of the output's dtype once.
+TEST(Kernels, MatmulMatchesFloat64) {
+  for (const auto& [k, m, n] : std::vector<std::array<std::int64_t, 3>>{{256, 128, 512}, {300, 130, 700}, {1, 1, 1}, {64, 200, 33}})
+    expect_reference("matmul", {{"a", DType::f32, {k, m}}, {"b", DType::f32, {k, n}}}, {}, static_cast<double>(k * k) * 6e-8 + 1e-6);
+  expect_reference("matmul", {{"a", DType::bf16, {256, 128}}, {"b", DType::bf16, {256, 512}}}, {}, 256 * 0x1p-9);
+}
+
+TEST(Kernels, SoftmaxMatchesFloat64) {
+  expect_reference("softmax", {{"x", DType::f32, {300, 1000}}}, {}, 1e-6);
+  expect_reference("softmax", {{"x", DType::f32, {1, 1}}}, {}, 1e-6);
+  expect_reference("softmax", {{"x", DType::bf16, {128, 77}}}, {}, 0x1p-9);
+}
+
+TEST(Kernels, AttentionMatchesFloat64) {
+  for (double causal : {0.0, 1.0}) {
+    for (const auto& [t, d] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1024, 128}, {700, 64}, {1, 8}, {130, 128}}) {
+      const std::vector<Parameter> inputs = {
+          {"q", DType::f32, {t, d}}, {"k", DType::f32, {t, d}}, {"v", DType::f32, {t, d}}};
+      expect_reference("attention", inputs, Attributes({{"causal", causal}}), 5e-6);
+    }
+    const std::vector<Parameter> halves = {
+        {"q", DType::bf16, {640, 128}}, {"k", DType::bf16, {640, 128}}, {"v", DType::bf16, {640, 128}}};
+    // Weights and result rounded to bfloat16, whose unit is 2^-8 relative.
+    expect_reference("attention", halves, Attributes({{"causal", causal}}), 2 * 0x1p-8);
+  }
+  const std::vector<Parameter> inputs = {
+      {"q", DType::f32, {100, 32}}, {"k", DType::f32, {777, 32}}, {"v", DType::f32, {777, 32}}};
+  expect_reference("attention", inputs, Attributes({{"scale", 3.0}}), 5e-6);
+}
+
+TEST(Kernels, MistakesAreFound) {
+  const auto message = [](const std::string& name) {
+    return error_of([&] { run(name, find_kernel(name).inputs, {}, 1); });
+  };
+  const std::string race = message("mistakes/race"), bounds = message("mistakes/out_of_bounds"),
+                    unwritten = message("mistakes/unwritten");
+  for (const char* word : {"[race]", "mistakes.cc:", "'x'", "dma_copy", "core 0", "core 1"})
+    EXPECT_NE(race.find(word), std::string::npos) << race;
+  for (const char* word : {"[out-of-bounds]", "mistakes.cc:", "cache", "1024"})
+    EXPECT_NE(bounds.find(word), std::string::npos) << bounds;
+  for (const char* word : {"[unwritten]", "mistakes.cc:", "'tile'", "tensor_reduce", "declared at"})
+    EXPECT_NE(unwritten.find(word), std::string::npos) << unwritten;
+  // In bounds, it runs.
+  run("mistakes/out_of_bounds", find_kernel("mistakes/out_of_bounds").inputs, Attributes({{"position", 1.0}}), 1);
+}
+
+TEST(Kernels, BadArgumentsAreNamed) {
+  EXPECT_NE(error_of([] { find_kernel("matmull"); }).find("matmul"), std::string::npos);
+  EXPECT_NE(error_of([] { run("softmax", find_kernel("softmax").inputs, Attributes({{"causal", 1.0}}), 1); }).find("causal"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { run("softmax", {}, {}, 1); }).find("1 inputs, not 0"), std::string::npos);
+  EXPECT_NE(error_of([] {
+              run("attention", {{"q", DType::f32, {8, 129}}, {"k", DType::f32, {8, 129}}, {"v", DType::f32, {8, 129}}}, {}, 1);
+            }).find("at most 128"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace headway::kernels
