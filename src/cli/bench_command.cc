@@ -125,6 +125,7 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--parts", a->parts, "Time by kernel");
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a] { bench_train(*a); });
+  add_bench_chip(*bench);
 }
 
 }  // namespace headway::cli

@@ -18,5 +18,6 @@ void add_eval_command(CLI::App& app);
 void add_chip_command(CLI::App& app);
 void add_kernel_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_bench_chip(CLI::App& bench);  // below `bench`
 
 }  // namespace headway::cli
