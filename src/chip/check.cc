@@ -11,7 +11,8 @@
 namespace headway::chip {
 namespace {
 
-// The bytes that a view may touch within a partition (on chip) or a tensor (HBM), from its start, without a dynamic offset.
+// The bytes that a view may touch within a partition (on chip) or a tensor (HBM), from its start, without a
+// dynamic offset.
 struct Extent {
   std::int64_t low = 0, high = 0;  // [low, high)
 };
@@ -33,7 +34,8 @@ Footprint footprint_of(const View& view, bool on_chip, std::int64_t base) {
   pattern.element_bytes = size_of(view.dtype);
   for (std::size_t d = on_chip ? 1 : 0; d < view.rank; ++d, ++pattern.rank) {
     pattern.counts[static_cast<std::size_t>(pattern.rank)] = view.pairs[d].count;
-    pattern.strides[static_cast<std::size_t>(pattern.rank)] = std::int64_t{view.pairs[d].step} * pattern.element_bytes;
+    pattern.strides[static_cast<std::size_t>(pattern.rank)] =
+        std::int64_t{view.pairs[d].step} * pattern.element_bytes;
   }
   Footprint footprint = footprint_of(pattern, pattern.base);
   footprint.low += base + view.offset * pattern.element_bytes;
@@ -79,14 +81,16 @@ bool Check::tensor(const Tensor& t) {
   const bool chip = is_on_chip(t.buffer);
   if (!require(t.dtype != DType::f64, "dtype", name, "no NeuronCore stores float64")) return false;
   if (!require(t.shape.size() >= (chip ? 2u : 1u) && t.shape.size() <= 8, "tensor-shape", name,
-               "a tensor in {} has {} extents, it may have {} to 8", name_of(t.buffer), t.shape.size(), chip ? 2 : 1))
+               "a tensor in {} has {} extents, it may have {} to 8", name_of(t.buffer), t.shape.size(),
+               chip ? 2 : 1))
     return false;
   std::int64_t count = 1;
   for (std::int64_t extent : t.shape) {
-    if (!require(extent >= 1, "tensor-shape", name, "extents of {} are not all at least 1", to_string(t.shape)))
-      return false;
-    if (!require(extent <= (std::int64_t{1} << 40) / count, "tensor-shape", name, "{} has more than 2^40 elements",
+    if (!require(extent >= 1, "tensor-shape", name, "extents of {} are not all at least 1",
                  to_string(t.shape)))
+      return false;
+    if (!require(extent <= (std::int64_t{1} << 40) / count, "tensor-shape", name,
+                 "{} has more than 2^40 elements", to_string(t.shape)))
       return false;
     count *= extent;
   }
@@ -107,11 +111,11 @@ bool Check::tensor(const Tensor& t) {
           "partitions {} to {} are not within 0 to {}", at.partition, at.partition + t.shape[0] - 1,
           spec.partitions - 1);
   require(at.byte >= 0 && at.byte <= limit && at.byte + t.row_bytes() <= limit, "capacity", name,
-          "bytes {} to {} of a partition are not within the {} that {} has on {}", at.byte, at.byte + t.row_bytes() - 1,
-          limit, name_of(t.buffer), spec.name);
+          "bytes {} to {} of a partition are not within the {} that {} has on {}", at.byte,
+          at.byte + t.row_bytes() - 1, limit, name_of(t.buffer), spec.name);
   if (sbuf) {
-    require(at.byte % size_of(t.dtype) == 0, "address", name, "byte {} is not aligned to the {} bytes of {}", at.byte,
-            size_of(t.dtype), headway::name_of(t.dtype));
+    require(at.byte % size_of(t.dtype) == 0, "address", name, "byte {} is not aligned to the {} bytes of {}",
+            at.byte, size_of(t.dtype), headway::name_of(t.dtype));
   } else {
     require(at.byte % spec.psum_bank_bytes == 0, "psum-bank", name,
             "byte {} is not the start of a PSUM bank (banks of {} bytes)", at.byte, spec.psum_bank_bytes);
@@ -119,55 +123,57 @@ bool Check::tensor(const Tensor& t) {
   return held_;
 }
 
-bool Check::view(std::string_view operand, const View& view, bool engine_operand, bool is_index) {
-  if (!require(view.tensor < program.tensors.size(), "view", operand, "there is no tensor {}", view.tensor)) return false;
+bool Check::view(std::string_view operand, const View& view, bool is_index) {
+  if (!require(view.tensor < program.tensors.size(), "view", operand, "there is no tensor {}", view.tensor))
+    return false;
   const Tensor& t = tensor_of(view);
   const bool chip = is_on_chip(t.buffer);
   if (!require(view.dtype != DType::f64 && static_cast<int>(view.dtype) < kDTypes, "dtype", operand,
                "no NeuronCore computes in float64"))
     return false;
   if (!require(view.rank >= (chip ? 2 : 1) && view.rank <= kMaxPairs, "view", operand,
-               "a view of {} has {} to {} extents, not {}", name_of(t.buffer), chip ? 2 : 1, kMaxPairs, view.rank))
+               "a view of {} has {} to {} extents, not {}", name_of(t.buffer), chip ? 2 : 1, kMaxPairs,
+               view.rank))
     return false;
   constexpr std::int64_t kFar = std::int64_t{1} << 42;  // beyond every tensor; what is below doesn't overflow
   std::int64_t count = 1;
   for (int d = 0; d < view.rank; ++d) {
     const Pair& p = view.pairs[static_cast<std::size_t>(d)];
     if (!require(p.count >= 1, "view", operand, "extent {} is {}", d, p.count)) return false;
-    if (!require(p.count <= kMaxElements / count, "view", operand, "a view has at most 2^40 elements")) return false;
-    count *= p.count;
-    const std::int64_t reach = std::int64_t{p.step} * (p.count - 1);
-    if (!require(reach > -kFar && reach < kFar, "out-of-bounds", operand, "extent {} reaches {} elements far, outside '{}'",
-                 d, reach, t.name))
+    if (!require(p.count <= kMaxElements / count, "view", operand, "a view has at most 2^40 elements"))
       return false;
+    count *= p.count;
   }
   const bool sound_offset = view.offset > -kFar && view.offset < kFar;
   if (!require(sound_offset, "out-of-bounds", operand, "the offset {} is outside '{}'", view.offset, t.name))
     return false;
   if (view.dynamic >= 0) {
-    if (!require(!is_index, "dynamic-offset", operand, "an index can't have a dynamic offset itself")) return false;
+    if (!require(!is_index, "dynamic-offset", operand, "an index can't have a dynamic offset itself"))
+      return false;
     if (!require(static_cast<std::size_t>(view.dynamic) < program.dynamic_offsets.size(), "view", operand,
                  "there is no dynamic offset {}", view.dynamic))
       return false;
     const DynamicOffset& dynamic = program.dynamic_offsets[static_cast<std::size_t>(view.dynamic)];
-    if (!require(dynamic.stride >= -(std::int64_t{1} << 31) && dynamic.stride < (std::int64_t{1} << 31), "dynamic-offset",
-                 operand, "a stride of {} elements doesn't fit into 32 bits", dynamic.stride))
+    if (!require(dynamic.stride >= -(std::int64_t{1} << 31) && dynamic.stride < (std::int64_t{1} << 31),
+                 "dynamic-offset", operand, "a stride of {} elements doesn't fit into 32 bits",
+                 dynamic.stride))
       return false;
     if (dynamic.kind == DynamicOffset::Kind::from_register) {
       if (!require(dynamic.source.id < program.registers, "register", operand, "there is no register {}",
                    dynamic.source.id))
         return false;
     } else {
-      if (!this->view(operand, dynamic.index, false, true)) return false;
+      if (!this->view(operand, dynamic.index, true)) return false;
       const bool vector = dynamic.kind == DynamicOffset::Kind::from_vector;
       const View& index = dynamic.index;
-      bool sound = require(buffer(index) == Buffer::sbuf, "dynamic-offset", operand, "the index must lie in SBUF, not in {}",
-                           name_of(buffer(index)));
+      bool sound = require(buffer(index) == Buffer::sbuf, "dynamic-offset", operand,
+                           "the index must lie in SBUF, not in {}", name_of(buffer(index)));
       sound &= require(index.dtype == DType::i32 || index.dtype == DType::u32, "dynamic-offset", operand,
                        "the index must be int32 or uint32, not {}", headway::name_of(index.dtype));
       // Several columns of an index follow each other; which shapes an instruction takes is its own rule.
-      sound &= require(vector ? index.elements() >= view.rows() : index.elements() == 1, "dynamic-offset", operand,
-                       "the index must have {} elements, not be {}", vector ? view.rows() : 1, to_string(index.shape()));
+      sound &= require(vector ? index.elements() >= view.rows() : index.elements() == 1, "dynamic-offset",
+                       operand, "the index must have {} elements, not be {}", vector ? view.rows() : 1,
+                       to_string(index.shape()));
       sound &= require(!vector || is_hbm(t.buffer), "dynamic-offset", operand,
                        "rows by index are in HBM only, '{}' is in {}", t.name, name_of(t.buffer));
       if (!sound) return false;
@@ -176,7 +182,8 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
   if (chip) {
     for (int d = 1; d < view.rank; ++d) {
       const Pair& p = view.pairs[static_cast<std::size_t>(d)];
-      require(p.count <= 65535, "pattern", operand, "an extent of {}: counts are 16 bits, at most 65535", p.count);
+      require(p.count <= 65535, "pattern", operand, "an extent of {}: counts are 16 bits, at most 65535",
+              p.count);
       require(p.step >= -32768 && p.step <= 32767, "pattern", operand,
               "a step of {} elements: steps are 16 bits, -32768 to 32767", p.step);
     }
@@ -187,46 +194,54 @@ bool Check::view(std::string_view operand, const View& view, bool engine_operand
     if (!require(first >= 0 && last < t.shape[0], "out-of-bounds", operand,
                  "partitions {} to {} of '{}', which has {}", first, last, t.name, t.shape[0]))
       return false;
-    if (engine_operand) {
-      const std::int64_t start = first + (t.address ? t.address->partition : 0), rows = view.rows();
-      if (rows > 64) {
-        require(start == 0, "start-partition", operand, "{} partitions must start at partition 0, not {}", rows, start);
-      } else if (rows > 32) {
-        require(start == 0 || start == 64, "start-partition", operand,
-                "{} partitions must start at partition 0 or 64, not {}", rows, start);
-      } else {
-        require(start % 32 == 0, "start-partition", operand,
-                "{} partitions must start at partition 0, 32, 64 or 96, not {}", rows, start);
-      }
-    }
   } else if (!require(view.partition == 0, "view", operand, "HBM has no partitions")) {
     return false;
   }
   // Indirect rows are bounded when the index is known; what a row covers is bounded here.
   View row = view;
-  const bool vector = view.dynamic >= 0 && program.dynamic_offsets[static_cast<std::size_t>(view.dynamic)].kind ==
-                                               DynamicOffset::Kind::from_vector;
+  const bool vector =
+      view.dynamic >= 0 && program.dynamic_offsets[static_cast<std::size_t>(view.dynamic)].kind ==
+                               DynamicOffset::Kind::from_vector;
   if (vector) row.pairs[0].count = 1;
   for (int d = chip ? 1 : 0; d < view.rank; ++d) {
     const std::int64_t reach = std::int64_t{row.pairs[static_cast<std::size_t>(d)].step} *
                                (row.pairs[static_cast<std::size_t>(d)].count - 1);
-    if (!require(reach > -kFar && reach < kFar, "out-of-bounds", operand, "extent {} reaches over {} elements of '{}'", d,
-                 reach, t.name))
+    if (!require(reach > -kFar && reach < kFar, "out-of-bounds", operand,
+                 "extent {} reaches {} elements far, outside '{}'", d, reach, t.name))
       return false;
   }
   const Extent bytes = extent_of(row, chip);
   const bool moves = view.dynamic >= 0;
-  require(bytes.high - bytes.low <= t.row_bytes() && (moves || (bytes.low >= 0 && bytes.high <= t.row_bytes())),
-          "out-of-bounds", operand, "bytes {} to {} of {}'{}', which has {}", bytes.low, bytes.high - 1,
-          chip ? "a partition of " : "", t.name, t.row_bytes());
+  require(
+      bytes.high - bytes.low <= t.row_bytes() && (moves || (bytes.low >= 0 && bytes.high <= t.row_bytes())),
+      "out-of-bounds", operand, "bytes {} to {} of {}'{}', which has {}", bytes.low, bytes.high - 1,
+      chip ? "a partition of " : "", t.name, t.row_bytes());
   return held_;
 }
 
+void Check::start_partition(std::string_view operand, const View& view) {
+  const Tensor& t = tensor_of(view);
+  if (!is_on_chip(t.buffer)) return;
+  const std::int64_t start = view.partition + (t.address ? t.address->partition : 0), rows = view.rows();
+  if (rows > 64) {
+    require(start == 0, "start-partition", operand, "{} partitions must start at partition 0, not {}", rows,
+            start);
+  } else if (rows > 32) {
+    require(start == 0 || start == 64, "start-partition", operand,
+            "{} partitions must start at partition 0 or 64, not {}", rows, start);
+  } else {
+    require(start % 32 == 0, "start-partition", operand,
+            "{} partitions must start at partition 0, 32, 64 or 96, not {}", rows, start);
+  }
+}
+
 bool Check::views(const Instruction& instruction) {
-  // Partition starts bind what engines read and write; DMA reaches any partition.
-  const bool engine_operand = !instruction.engines(*this).has(Engine::dma);
-  for (const OperandView& operand : operand_views(instruction, program))
-    view(operand.name, *operand.view, engine_operand, false);
+  const std::vector<OperandView> operands = operand_views(instruction, program);
+  for (const OperandView& operand : operands) view(operand.name, *operand.view, false);
+  // Which engines can run it may depend on its views. Partition starts bind what engines read and write; DMA
+  // reaches any partition.
+  if (held_ && !instruction.engines(*this).has(Engine::dma))
+    for (const OperandView& operand : operands) start_partition(operand.name, *operand.view);
   return held_;
 }
 
@@ -266,7 +281,8 @@ class Sound : public Fields {
 
  private:
   void tensor(std::string_view name, const View& view) {
-    held &= check_.require(view.tensor < program_.tensors.size(), "view", name, "there is no tensor {}", view.tensor);
+    held &= check_.require(view.tensor < program_.tensors.size(), "view", name, "there is no tensor {}",
+                           view.tensor);
   }
   Check& check_;
   const Program& program_;
@@ -305,9 +321,11 @@ bool Check::whole(const Spec& spec, Program& program, Diagnostics& diagnostics) 
     if (!held || program.tensors[i].role != Role::constant) continue;
     check.declaration_ = program.tensors[i].source;
     const auto found = program.constants.find(static_cast<TensorId>(i));
-    const std::int64_t bytes = found == program.constants.end() ? 0 : static_cast<std::int64_t>(found->second.size());
-    held = check.require(bytes == program.tensors[i].row_bytes(), "constant", "'" + program.tensors[i].name + "'",
-                         "has {} bytes, its shape needs {}", bytes, program.tensors[i].row_bytes());
+    const std::int64_t bytes =
+        found == program.constants.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+    held = check.require(bytes == program.tensors[i].row_bytes(), "constant",
+                         "'" + program.tensors[i].name + "'", "has {} bytes, its shape needs {}", bytes,
+                         program.tensors[i].row_bytes());
   }
   if (!held) return false;
   for (const std::unique_ptr<Instruction>& instruction : program.instructions) {
@@ -335,6 +353,7 @@ bool Check::loops() {
     const bool counted = loop_role(*open.back()) == LoopRole::fori_begin;
     require(counted == (loop_role(*instruction) == LoopRole::fori_end), "loop-nesting", "", "{} ends a {}",
             instruction->name(), open.back()->name());
+    instruction->broken |= open.back()->broken;  // the body of a loop that can't begin runs once
     open.pop_back();
   }
   current_ = open.empty() ? nullptr : open.back();
@@ -356,7 +375,8 @@ bool Check::dtype(std::string_view operand, const View& view, std::initializer_l
   if (std::find(allowed.begin(), allowed.end(), view.dtype) != allowed.end()) return true;
   std::vector<std::string_view> names;
   for (DType d : allowed) names.push_back(headway::name_of(d));
-  return require(false, "dtype", operand, "must be {}, not {}", fmt::join(names, " or "), headway::name_of(view.dtype));
+  return require(false, "dtype", operand, "must be {}, not {}", fmt::join(names, " or "),
+                 headway::name_of(view.dtype));
 }
 
 bool Check::computable(std::string_view operand, const View& view) {
@@ -371,13 +391,14 @@ bool Check::same_dtype(std::string_view a, const View& view_a, std::string_view 
 }
 
 bool Check::same_partitions(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {
-  return require(view_a.rows() == view_b.rows(), "partitions", a, "has {} partitions, but {} has {}", view_a.rows(), b,
-                 view_b.rows());
+  return require(view_a.rows() == view_b.rows(), "partitions", a, "has {} partitions, but {} has {}",
+                 view_a.rows(), b, view_b.rows());
 }
 
 bool Check::same_row(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {
   return require(view_a.row_elements() == view_b.row_elements(), "shape", a,
-                 "has {} elements a partition, but {} has {}", view_a.row_elements(), b, view_b.row_elements());
+                 "has {} elements a partition, but {} has {}", view_a.row_elements(), b,
+                 view_b.row_elements());
 }
 
 bool Check::same_size(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {
@@ -386,8 +407,8 @@ bool Check::same_size(std::string_view a, const View& view_a, std::string_view b
 }
 
 bool Check::row_of(std::string_view operand, const View& view, std::int64_t partitions, std::int64_t count) {
-  return require(view.rows() == partitions && view.row_elements() == count, "shape", operand, "must be [{}, {}], not {}",
-                 partitions, count, to_string(view.shape()));
+  return require(view.rows() == partitions && view.row_elements() == count, "shape", operand,
+                 "must be [{}, {}], not {}", partitions, count, to_string(view.shape()));
 }
 
 bool Check::not_both_psum(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {
@@ -402,12 +423,13 @@ bool Check::scalar(std::string_view operand, const Scalar& scalar, std::int64_t 
 }
 
 bool Check::generation(int least, std::string_view what) {
-  return require(spec.generation >= least, "generation", "", "{} needs NeuronCore-v{}; {} has {}", what, least, spec.name,
-                 spec.core_name);
+  return require(spec.generation >= least, "generation", "", "{} needs NeuronCore-v{}; {} has {}", what,
+                 least, spec.name, spec.core_name);
 }
 
 bool Check::disjoint(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {
-  return require(!may_overlap(program, view_a, view_b), "overlap", a, "shares bytes with {}; they must be apart", b);
+  return require(!may_overlap(program, view_a, view_b), "overlap", a,
+                 "shares bytes with {}; they must be apart", b);
 }
 
 }  // namespace headway::chip

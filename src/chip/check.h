@@ -1,4 +1,5 @@
-// The rules of the hardware. Instructions call these from `check`; each reports to the diagnostics what doesn't hold.
+// The rules of the hardware. Instructions call these from `check`; each reports to the diagnostics what
+// doesn't hold.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@ class Check {
   const Spec& spec;
   const Program& program;
 
-  // The whole program, as after reading it from a file: declarations, then every instruction and the nesting of loops. Returns
-  // whether all held. Instructions that broke a rule are marked as such.
+  // The whole program, as after reading it from a file: declarations, then every instruction and the nesting
+  // of loops. Returns whether all held. Instructions that broke a rule are marked as such.
   static bool whole(const Spec& spec, Program& program, Diagnostics& diagnostics);
   // A declaration: extents, dtype, address, capacity.
   bool tensor(const Tensor& tensor);
@@ -33,22 +34,25 @@ class Check {
   const Tensor& tensor_of(const View& view) const { return program.tensors[view.tensor]; }
   Buffer buffer(const View& view) const { return tensor_of(view).buffer; }
 
-  // --- For Instruction::check. `operand` is the field's name. Each returns whether the rule held; after a rule that the next ones
-  // rest on, return when it didn't. ---
+  // --- For Instruction::check. `operand` is the field's name. Each returns whether the rule held; after a
+  // rule that the next ones rest on, return when it didn't. ---
 
-  // Reports `rule` broken unless `held`. The message is built only then: format and arguments as of fmt::format. It says the rule,
-  // the limit and the value.
+  // Reports `rule` broken unless `held`. The message is built only then: format and arguments as of
+  // fmt::format. It says the rule, the limit and the value.
   template <class... Args>
   bool require(bool held, std::string_view rule, std::string_view operand, fmt::format_string<Args...> format,
                Args&&... args) {
-    if (!held) broken(Severity::kernel_error, rule, operand, fmt::format(format, std::forward<Args>(args)...));
+    if (!held)
+      broken(Severity::kernel_error, rule, operand, fmt::format(format, std::forward<Args>(args)...));
     return held;
   }
   void broken(Severity severity, std::string_view rule, std::string_view operand, std::string message);
 
   // "buffer": the view's tensor lies in one of `allowed`.
   bool in(std::string_view operand, const View& view, std::initializer_list<Buffer> allowed);
-  bool on_chip(std::string_view operand, const View& view) { return in(operand, view, {Buffer::sbuf, Buffer::psum}); }
+  bool on_chip(std::string_view operand, const View& view) {
+    return in(operand, view, {Buffer::sbuf, Buffer::psum});
+  }
   bool in_sbuf(std::string_view operand, const View& view) { return in(operand, view, {Buffer::sbuf}); }
   // "dtype"
   bool dtype(std::string_view operand, const View& view, std::initializer_list<DType> allowed);
@@ -75,7 +79,8 @@ class Check {
  private:
   bool views(const Instruction& instruction);
   bool loops();  // "loop-nesting": each begin has its end, like brackets
-  bool view(std::string_view operand, const View& view, bool engine_operand, bool is_index);
+  bool view(std::string_view operand, const View& view, bool is_index);
+  void start_partition(std::string_view operand, const View& view);
 
   Diagnostics& diagnostics_;
   const Instruction* current_ = nullptr;
@@ -83,8 +88,8 @@ class Check {
   bool held_ = true;
 };
 
-// Whether the two views can share a byte: exact (chip/pattern.h says up to where), but for dynamic offsets: those may lead anywhere
-// within the partitions of the view.
+// Whether the two views can share a byte: exact (chip/pattern.h says up to where), but for dynamic offsets:
+// those may lead anywhere within the partitions of the view.
 bool may_overlap(const Program& program, const View& a, const View& b);
 
 }  // namespace headway::chip

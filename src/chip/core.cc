@@ -33,7 +33,8 @@ struct Core::Memory {
   };
   std::vector<Place> places;
   std::vector<std::unique_ptr<Storage>> virtuals;  // by tensor
-  std::multimap<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Storage>> unused;  // by rows and row bytes
+  std::multimap<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Storage>>
+      unused;                           // by rows and row bytes
   std::unique_ptr<Storage> sbuf, psum;  // the physical memories, for tensors with addresses
   std::vector<Accumulators> accumulators;
   std::vector<std::int64_t> row_offsets[4];  // of indirect views; an instruction has few
@@ -91,8 +92,8 @@ Storage& Core::storage(TensorId tensor) {
   if (is_on_chip(t.buffer) && t.address) {
     std::unique_ptr<Storage>& physical = t.buffer == Buffer::sbuf ? memory_->sbuf : memory_->psum;
     if (!physical)
-      physical = std::make_unique<Storage>(spec().partitions,
-                                           t.buffer == Buffer::sbuf ? spec().sbuf_usable_bytes : spec().psum_bytes);
+      physical = std::make_unique<Storage>(
+          spec().partitions, t.buffer == Buffer::sbuf ? spec().sbuf_usable_bytes : spec().psum_bytes);
     place = {physical.get(), t.address->partition * physical->pitch() + t.address->byte};
     return *place.storage;
   }
@@ -170,12 +171,14 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
     // The bytes of a row (of the whole view, where it moves as one), from its first element.
     std::int64_t low = 0, high = size;
     for (int d = 0; d < block.rank; ++d) {
-      const std::int64_t reach = block.strides[static_cast<std::size_t>(d)] * (block.counts[static_cast<std::size_t>(d)] - 1);
+      const std::int64_t reach =
+          block.strides[static_cast<std::size_t>(d)] * (block.counts[static_cast<std::size_t>(d)] - 1);
       (reach < 0 ? low : high) += reach;
     }
     if (dynamic.kind == DynamicOffset::Kind::from_vector) {
       const Block index = read(operand, dynamic.index);
-      const std::int64_t index_column = index.rank == 0 ? 0 : index.strides[0];  // columns of an index follow each other
+      const std::int64_t index_column =
+          index.rank == 0 ? 0 : index.strides[0];  // columns of an index follow each other
       std::vector<std::int64_t>& offsets = memory_->row_offsets[memory_->next_row_offsets++ % 4];
       offsets.resize(static_cast<std::size_t>(block.rows));
       for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -188,7 +191,8 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
         const bool inside = at + low >= 0 && at + high <= t.row_bytes();
         if (!inside && oob == OobMode::error)
           report(Severity::kernel_error, "out-of-bounds", operand,
-                 fmt::format("index {} of row {} reaches bytes {} to {} of '{}', which has {}; oob_mode.skip would leave "
+                 fmt::format("index {} of row {} reaches bytes {} to {} of '{}', which has {}; oob_mode.skip "
+                             "would leave "
                              "the row out",
                              row, r, at + low, at + high - 1, t.name, t.row_bytes()));
         offsets[static_cast<std::size_t>(r)] = inside ? start + moved : -1;
@@ -222,8 +226,8 @@ Block Core::resolve(std::string_view operand, const View& view, OobMode oob) {
         return block;
       }
       report(Severity::kernel_error, "out-of-bounds", operand,
-             fmt::format("a dynamic offset of {} reaches bytes {} to {} of {}'{}', which has {}", units, at + low,
-                         at + high - 1, chip ? "a partition of " : "", t.name, t.row_bytes()));
+             fmt::format("a dynamic offset of {} reaches bytes {} to {} of {}'{}', which has {}", units,
+                         at + low, at + high - 1, chip ? "a partition of " : "", t.name, t.row_bytes()));
     }
     start += moved;
   }
@@ -269,14 +273,15 @@ void Core::require_written(std::string_view operand, const View& view, const Blo
     if (missing == end) return;
     const Tensor& t = program_.tensors[view.tensor];
     const std::int64_t in_tensor = missing - memory_->places[view.tensor].base;
-    const std::string place = is_on_chip(t.buffer)
-                                  ? fmt::format("partition {}, byte {}", in_tensor / memory.pitch(), in_tensor % memory.pitch())
-                                  : fmt::format("byte {}", in_tensor);
+    const std::string place =
+        is_on_chip(t.buffer)
+            ? fmt::format("partition {}, byte {}", in_tensor / memory.pitch(), in_tensor % memory.pitch())
+            : fmt::format("byte {}", in_tensor);
     const std::string declared = program_.where(t.source);
-    std::string message = fmt::format("reads {} of {}, which was never written; '{}' {}[{}] in {}{}", place,
-                                      to_string(view, t), t.name, headway::name_of(t.dtype),
-                                      fmt::join(t.shape, ", "), name_of(t.buffer),
-                                      declared.empty() ? "" : " is declared at " + declared);
+    std::string message =
+        fmt::format("reads {} of {}, which was never written; '{}' {}[{}] in {}{}", place, to_string(view, t),
+                    t.name, headway::name_of(t.dtype), fmt::join(t.shape, ", "), name_of(t.buffer),
+                    declared.empty() ? "" : " is declared at " + declared);
     const std::uint64_t writer = memory.last_writer(begin, end);
     if (writer != 0) message += "; bytes near it were last written by " + machine_.writer_text(writer);
     report(Severity::kernel_error, "unwritten", operand, std::move(message));
@@ -351,7 +356,8 @@ void Core::mark_rows(const View& view, std::span<const std::uint8_t> rows) {
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(block.rows));
   Storage& memory = *memory_->places[view.tensor].storage;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const bool skipped = (block.row_offsets && block.row_offsets[r] < 0) || !rows[static_cast<std::size_t>(r)];
+    const bool skipped =
+        (block.row_offsets && block.row_offsets[r] < 0) || !rows[static_cast<std::size_t>(r)];
     offsets[static_cast<std::size_t>(r)] = skipped ? -1 : block.row(r) - memory.data();
   }
   block.base = memory.data();
@@ -375,7 +381,8 @@ void Core::mark_elements(const View& view, std::span<const std::uint8_t> element
 }
 
 bool Core::overlap(const View& a, const View& b) const {
-  if (a.tensor != b.tensor && !(program_.tensors[a.tensor].address && program_.tensors[b.tensor].address)) return false;
+  if (a.tensor != b.tensor && !(program_.tensors[a.tensor].address && program_.tensors[b.tensor].address))
+    return false;
   return may_overlap(program_, a, b);
 }
 
@@ -402,7 +409,7 @@ constexpr std::int64_t kPsumElement = 4;
 Core::Accumulation Core::accumulation(const View& view) {
   const Memory::Accumulators& a = memory_->accumulators[view.tensor];
   if (a.each.empty()) {
-    return a.all == PsumState::never     ? Accumulation::fresh
+    return a.all == PsumState::never    ? Accumulation::fresh
            : a.all == PsumState::matmul ? Accumulation::running
                                         : Accumulation::mixed;
   }
@@ -410,13 +417,15 @@ Core::Accumulation Core::accumulation(const View& view) {
   const auto all = [&](PsumState state) {
     return std::all_of(states.begin(), states.end(), [&](PsumState s) { return s == state; });
   };
-  return all(PsumState::never) ? Accumulation::fresh : all(PsumState::matmul) ? Accumulation::running : Accumulation::mixed;
+  return all(PsumState::never)    ? Accumulation::fresh
+         : all(PsumState::matmul) ? Accumulation::running
+                                  : Accumulation::mixed;
 }
 
 namespace {
 
-// Calls f(index of the 4-byte element within the tensor [partitions, row_bytes / 4]) for each element of a view of a PSUM tensor, in
-// the view's order.
+// Calls f(index of the 4-byte element within the tensor [partitions, row_bytes / 4]) for each element of a
+// view of a PSUM tensor, in the view's order.
 template <class F>
 void for_each_psum_element(const Tensor& t, const View& view, F&& f) {
   const std::int64_t across = (t.row_bytes() + kPsumElement - 1) / kPsumElement;
@@ -473,7 +482,8 @@ void Core::set_psum_state(const View& view, PsumState state) {
     const std::int64_t across = (t.row_bytes() + kPsumElement - 1) / kPsumElement;
     a.each.assign(static_cast<std::size_t>(t.shape[0] * across), a.all);
   }
-  // A dynamic view may have moved anywhere; its static part stands for it, as matmuls have no dynamic destination.
+  // A dynamic view may have moved anywhere; its static part stands for it, as matmuls have no dynamic
+  // destination.
   for_each_psum_element(t, view, [&](std::int64_t i) {
     if (static_cast<std::size_t>(i) < a.each.size()) a.each[static_cast<std::size_t>(i)] = state;
   });
@@ -506,7 +516,8 @@ void Core::scalar_bits(std::string_view operand, const Scalar& scalar, std::span
   const Block block = read(operand, *view);
   for (std::size_t r = 0; r < values.size(); ++r) {
     std::uint32_t bits = 0;
-    std::memcpy(&bits, block.row(static_cast<std::int64_t>(r)), static_cast<std::size_t>(block.element_bytes));
+    std::memcpy(&bits, block.row(static_cast<std::int64_t>(r)),
+                static_cast<std::size_t>(block.element_bytes));
     values[r] = bits;
   }
 }
@@ -556,19 +567,21 @@ void Core::poison(const Instruction& instruction) {
     Storage& memory = storage(view.tensor);
     memory.own();
     if (instruction.broken) {
-      // The view itself may be what is wrong. In HBM the tensor counts as written; its pages stay untouched.
-      if (is_on_chip(program_.tensors[view.tensor].buffer) && !program_.tensors[view.tensor].address)
+      // The view itself may be what is wrong. Large memories count as written; their pages stay untouched, zero.
+      if (memory.bytes() < Storage::kLazy || (is_on_chip(program_.tensors[view.tensor].buffer) && !program_.tensors[view.tensor].address))
         std::memset(memory.data(), 0xff, static_cast<std::size_t>(memory.bytes()));
       memory.mark_all();
     } else {
       try {
         const Block block = resolve(operand.name, view, OobMode::skip);
         for_runs(view, block, [&](std::int64_t begin, std::int64_t end) {
-          std::memset(memory.data() + begin, 0xff, static_cast<std::size_t>(end - begin));  // NaN in every float format
+          std::memset(memory.data() + begin, 0xff,
+                      static_cast<std::size_t>(end - begin));  // NaN in every float format
         });
         mark(view, block);
       } catch (const KernelError&) {
-        // An index that can't be read: it was reported with the instruction, and where the result would go isn't known.
+        // An index that can't be read: it was reported with the instruction, and where the result would go
+        // isn't known.
       }
     }
     if (program_.tensors[view.tensor].buffer == Buffer::psum)

@@ -39,8 +39,9 @@ class Core {
   int number() const { return number_; }  // of the launch, from 0
   Machine& machine() const { return machine_; }
 
-  // --- Memory. Each resolves a view (its dynamic offset too), checks bounds, and ... Call those for reading before those for
-  // writing when an instruction's result may lie where its operands do. `operand` is the field's name. ---
+  // --- Memory. Each resolves a view (its dynamic offset too), checks bounds, and ... Call those for reading
+  // before those for writing when an instruction's result may lie where its operands do. `operand` is the
+  // field's name. ---
 
   // ... requires that every byte was written.
   Block read(std::string_view operand, const View& view);
@@ -48,7 +49,8 @@ class Core {
   Block write(std::string_view operand, const View& view);
   // ... requires and marks.
   Block update(std::string_view operand, const View& view);
-  // ... neither: for writes that may leave elements as they are. `mark_rows` and `mark_elements` say what was written.
+  // ... neither: for writes that may leave elements as they are. `mark_rows` and `mark_elements` say what was
+  // written.
   Block target(std::string_view operand, const View& view, OobMode oob = OobMode::error);
   // As `read`, but rows out of bounds may be skipped (negative row offsets).
   Block gather(std::string_view operand, const View& view, OobMode oob);
@@ -61,8 +63,9 @@ class Core {
   // Whether they are the very same elements in the same order.
   bool same_place(const View& a, const View& b) const;
 
-  // The state of PSUM elements (4 bytes each) of a tensor. `matmul_written` says for a view [rows, n] of 4-byte elements which of
-  // three cases holds: all never, all matmul, or mixed; then `psum_states` gives them one by one.
+  // The state of PSUM elements (4 bytes each) of a tensor. `matmul_written` says for a view [rows, n] of
+  // 4-byte elements which of three cases holds: all never, all matmul, or mixed; then `psum_states` gives
+  // them one by one.
   enum class Accumulation : std::uint8_t { fresh, running, mixed };
   Accumulation accumulation(const View& view);
   std::vector<PsumState> psum_states(const View& view);
@@ -93,8 +96,9 @@ class Core {
   };
   std::vector<Loop> loops;
 
-  // --- Work. Rows are divided by position over the machine's threads where `elements` in all are worth it, so results don't depend
-  // on their number. scratch(thread, floats, slot) is memory of that thread, 64-byte aligned, kept between calls. ---
+  // --- Work. Rows are divided by position over the machine's threads where `elements` in all are worth it,
+  // so results don't depend on their number. scratch(thread, floats, slot) is memory of that thread, 64-byte
+  // aligned, kept between calls. ---
   template <class Work>  // work(begin, end, thread)
   void for_rows(std::int64_t rows, std::int64_t elements, Work&& work) {
     if (rows > 1 && elements >= kWorthDividing && threads() > 1) {
@@ -106,11 +110,12 @@ class Core {
   int threads() const;
   float* scratch(int thread, std::int64_t floats, int slot = 0);
 
-  // Tensors declared by the instructions in [begin, end) become new: what the end of a register loop's round does.
+  // Tensors declared by the instructions in [begin, end) become new: what the end of a register loop's round
+  // does.
   void forget_declared(std::size_t begin, std::size_t end);
 
-  // Reports about the instruction that runs; `message` says the rule, the limit and the value. A kernel error or unsupported throws
-  // and so ends the instruction; a warning returns.
+  // Reports about the instruction that runs; `message` says the rule, the limit and the value. A kernel error
+  // or unsupported throws and so ends the instruction; a warning returns.
   void report(Severity severity, std::string_view rule, std::string_view operand, std::string message);
 
  private:

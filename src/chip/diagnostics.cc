@@ -19,8 +19,9 @@ std::string Diagnostic::text() const {
 
 void Diagnostics::report(Diagnostic diagnostic) {
   const auto same = [&](const Diagnostic& other) {
-    return other.rule == diagnostic.rule && other.where == diagnostic.where && other.message == diagnostic.message &&
-           other.operand == diagnostic.operand && other.instruction == diagnostic.instruction;
+    return other.rule == diagnostic.rule && other.where == diagnostic.where &&
+           other.message == diagnostic.message && other.operand == diagnostic.operand &&
+           other.instruction == diagnostic.instruction;
   };
   const bool fresh = std::none_of(all_.begin(), all_.end(), same);
   if (fresh) all_.push_back(diagnostic);

@@ -9,9 +9,9 @@
 namespace headway::chip {
 
 enum class Severity : unsigned char {
-  warning,      // legal, but not what it seems: undefined accumulation and the like
-  kernel_error, // the hardware doesn't allow it
-  unsupported   // legal, not modelled here
+  warning,       // legal, but not what it seems: undefined accumulation and the like
+  kernel_error,  // the hardware doesn't allow it
+  unsupported    // legal, not modelled here
 };
 
 struct Diagnostic {
@@ -26,8 +26,8 @@ struct Diagnostic {
   std::string text() const;
 };
 
-// Where rules report to. Stopping at the first, `report` throws KernelError or Unsupported; collecting, it keeps them all.
-// Warnings never throw. What is said again, as in each round of a loop, is kept once.
+// Where rules report to. Stopping at the first, `report` throws KernelError or Unsupported; collecting, it
+// keeps them all. Warnings never throw. What is said again, as in each round of a loop, is kept once.
 class Diagnostics {
  public:
   enum class Mode { stop, collect };

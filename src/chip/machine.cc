@@ -41,9 +41,11 @@ Machine::Machine(const Spec& spec, std::vector<const Program*> programs, int lnc
                  Diagnostics& diagnostics)
     : spec_(spec), pool_(pool), diagnostics_(diagnostics), lnc_(lnc), shared_(std::make_unique<Shared>()) {
   if (lnc < 1 || programs.empty() || programs.size() % static_cast<std::size_t>(lnc) != 0)
-    throw InputError("launch", fmt::format("{} programs can't be cores of logical cores of {}", programs.size(), lnc));
+    throw InputError("launch",
+                     fmt::format("{} programs can't be cores of logical cores of {}", programs.size(), lnc));
   if (static_cast<std::int64_t>(programs.size()) > spec.cores)
-    throw InputError("launch", fmt::format("{} cores, a {} chip has {}", programs.size(), spec.name, spec.cores));
+    throw InputError("launch",
+                     fmt::format("{} cores, a {} chip has {}", programs.size(), spec.name, spec.cores));
   shared_->ranks.resize(programs.size() / static_cast<std::size_t>(lnc));
   shared_->positions.resize(programs.size());
   shared_->releases.resize(programs.size());
@@ -83,10 +85,12 @@ Storage& Machine::shared_tensor(const Core& core, TensorId tensor) {
     }
   }
   if (storage->bytes() != t.row_bytes())
-    throw InputError("launch", fmt::format("'{}' has {} bytes in the program of core {}, but {} in another of its "
-                                           "logical core",
-                                           t.name, t.row_bytes(), number, storage->bytes()),
-                     "The programs of a logical core declare the same inputs and shared tensors in the same order");
+    throw InputError(
+        "launch",
+        fmt::format("'{}' has {} bytes in the program of core {}, but {} in another of its "
+                    "logical core",
+                    t.name, t.row_bytes(), number, storage->bytes()),
+        "The programs of a logical core declare the same inputs and shared tensors in the same order");
   return *storage;
 }
 
@@ -104,14 +108,20 @@ void Machine::bind(int rank, std::span<const ConstArray> inputs) {
                        fmt::format("input '{}' is {}{}, not {}{}", t.name, headway::name_of(t.dtype),
                                    headway::to_string(t.shape), headway::name_of(inputs[i].dtype),
                                    headway::to_string(inputs[i].shape)));
-    shared.inputs[i] = std::make_unique<Storage>(static_cast<const std::byte*>(inputs[i].data), t.row_bytes());
+    shared.inputs[i] =
+        std::make_unique<Storage>(static_cast<const std::byte*>(inputs[i].data), t.row_bytes());
+  }
+  // Cores that have seen the inputs of an earlier call look again.
+  for (int c = rank * lnc_; c < (rank + 1) * lnc_; ++c) {
+    core(c).grow();
+    for (TensorId input : core(c).program().with_role(Role::input)) core(c).release(input);
   }
 }
 
 namespace {
 
-// Tensors and the instruction of their last use, in the order of that. What a register loop uses lives to the end of the outermost
-// loop around it.
+// Tensors and the instruction of their last use, in the order of that. What a register loop uses lives to the
+// end of the outermost loop around it.
 std::vector<std::pair<std::size_t, TensorId>> last_uses(const Program& program) {
   std::vector<std::size_t> last(program.tensors.size(), 0);
   std::vector<bool> used(program.tensors.size(), false);
@@ -134,7 +144,8 @@ std::vector<std::pair<std::size_t, TensorId>> last_uses(const Program& program) 
   }
   std::vector<std::pair<std::size_t, TensorId>> result;
   for (std::size_t t = 0; t < last.size(); ++t)
-    if (used[t] && program.tensors[t].role == Role::internal && program.tensors[t].buffer != Buffer::shared_hbm)
+    if (used[t] && program.tensors[t].role == Role::internal &&
+        program.tensors[t].buffer != Buffer::shared_hbm)
       result.emplace_back(last[t], static_cast<TensorId>(t));
   std::sort(result.begin(), result.end());
   return result;
@@ -196,7 +207,8 @@ void Machine::moved_on(Core& core) {
   if (shared_->tensors == Tensors::keep) return;
   const auto number = static_cast<std::size_t>(core.number());
   const auto& releases = shared_->releases[number];
-  for (std::size_t& r = shared_->next_release[number]; r < releases.size() && releases[r].instruction < core.next; ++r)
+  for (std::size_t& r = shared_->next_release[number];
+       r < releases.size() && releases[r].instruction < core.next; ++r)
     if (releases[r].instruction <= core.position) {
       core.release(releases[r].tensor);
     } else {
@@ -231,9 +243,10 @@ void Machine::read(int number, TensorId tensor, Array out) {
   core.position = core.program().instructions.size();  // nobody's instruction
   const Tensor& t = core.program().tensors[tensor];
   if (t.dtype != out.dtype || headway::elements(t.shape) != headway::elements(out.shape))
-    throw InputError(core.program().kernel,
-                     fmt::format("'{}' is {}{}, not {}{}", t.name, headway::name_of(t.dtype), headway::to_string(t.shape),
-                                 headway::name_of(out.dtype), headway::to_string(out.shape)));
+    throw InputError(
+        core.program().kernel,
+        fmt::format("'{}' is {}{}, not {}{}", t.name, headway::name_of(t.dtype), headway::to_string(t.shape),
+                    headway::name_of(out.dtype), headway::to_string(out.shape)));
   // Its bytes, row by row, whatever its extents.
   View all;
   all.tensor = tensor;
@@ -260,12 +273,14 @@ void Machine::outputs(int rank, std::span<const Array> outputs) {
   const Program& program = core(rank * lnc_).program();
   const std::vector<TensorId> declared = program.with_role(Role::output);
   if (declared.size() != outputs.size())
-    throw InputError(program.kernel, fmt::format("gives {} outputs, not {}", declared.size(), outputs.size()));
+    throw InputError(program.kernel,
+                     fmt::format("gives {} outputs, not {}", declared.size(), outputs.size()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& t = program.tensors[declared[i]];
     if (t.shape != outputs[i].shape)
-      throw InputError(program.kernel, fmt::format("output '{}' is {}, not {}", t.name, headway::to_string(t.shape),
-                                                   headway::to_string(outputs[i].shape)));
+      throw InputError(program.kernel,
+                       fmt::format("output '{}' is {}, not {}", t.name, headway::to_string(t.shape),
+                                   headway::to_string(outputs[i].shape)));
     read(rank * lnc_, declared[i], outputs[i]);
   }
 }
@@ -284,7 +299,8 @@ std::string Machine::writer_text(std::uint64_t writer) const {
                      cores() > 1 ? fmt::format(" on core {}", core.number()) : "");
 }
 
-void Machine::accessed(Core& core, std::string_view operand, const View& view, const Block& block, bool is_write) {
+void Machine::accessed(Core& core, std::string_view operand, const View& view, const Block& block,
+                       bool is_write) {
   if (!races_ || !is_shared(core.program().tensors[view.tensor])) return;
   if (core.position >= core.program().instructions.size()) return;  // the caller, not an instruction
   races_->access(core, operand, view, block, core.storage(view.tensor), is_write);

@@ -29,22 +29,24 @@ struct Array {
   void* data = nullptr;
 };
 
-// Cores that run together: `lnc` consecutive programs are the cores of one logical core and share its shared_hbm tensors (inputs and
-// outputs too), matched by their order of declaration. Logical cores are the ranks of collectives.
+// Cores that run together: `lnc` consecutive programs are the cores of one logical core and share its
+// shared_hbm tensors (inputs and outputs too), matched by their order of declaration. Logical cores are the
+// ranks of collectives.
 class Machine {
  public:
-  // `programs` must have passed Check::whole and outlive the machine; they may get longer between runs. Throws InputError where
-  // programs of a logical core disagree.
+  // `programs` must have passed Check::whole and outlive the machine; they may get longer between runs.
+  // Throws InputError where programs of a logical core disagree.
   Machine(const Spec& spec, std::vector<const Program*> programs, int lnc, ThreadPool& pool,
           Diagnostics& diagnostics);
   ~Machine();
 
-  // Inputs of logical core `rank`, in the order of declaration; they must stay in place until the machine is gone and aren't changed.
-  // Throws InputError where number, dtype or shape differ from the program's.
+  // Inputs of logical core `rank`, in the order of declaration; they must stay in place until the machine is
+  // gone and aren't changed. Throws InputError where number, dtype or shape differ from the program's.
   void bind(int rank, std::span<const ConstArray> inputs);
 
-  // Runs everything that isn't done yet. Lowest core first, switching only where cores meet. Throws KernelError at the first error
-  // unless the diagnostics collect. With `keep`, tensors stay after their last use: the programs may get longer, or are looked into.
+  // Runs everything that isn't done yet. Lowest core first, switching only where cores meet. Throws
+  // KernelError at the first error unless the diagnostics collect. With `keep`, tensors stay after their last
+  // use: the programs may get longer, or are looked into.
   enum class Tensors { release, keep };
   void run(Tensors tensors = Tensors::release);
 
@@ -53,7 +55,8 @@ class Machine {
 
   // Copies a tensor out, row-major. Reports bytes that were never written.
   void read(int core, TensorId tensor, Array out);
-  // All outputs of a rank, in the order of declaration. Throws InputError where number, dtype or shape differ.
+  // All outputs of a rank, in the order of declaration. Throws InputError where number, dtype or shape
+  // differ.
   void outputs(int rank, std::span<const Array> outputs);
 
   const Spec& spec() const { return spec_; }

@@ -40,7 +40,8 @@ class Operands : public Fields {
     found.push_back({name, &view, access});
     if (view.dynamic < 0 || static_cast<std::size_t>(view.dynamic) >= program_.dynamic_offsets.size()) return;
     const DynamicOffset& dynamic = program_.dynamic_offsets[static_cast<std::size_t>(view.dynamic)];
-    if (dynamic.kind != DynamicOffset::Kind::from_register) found.push_back({name, &dynamic.index, Access::read});
+    if (dynamic.kind != DynamicOffset::Kind::from_register)
+      found.push_back({name, &dynamic.index, Access::read});
   }
   const Program& program_;
 };
@@ -86,7 +87,9 @@ class Printer : public Fields {
   }
 
  private:
-  void add(std::string_view name, const std::string& value) { parts.push_back(fmt::format("{}={}", name, value)); }
+  void add(std::string_view name, const std::string& value) {
+    parts.push_back(fmt::format("{}={}", name, value));
+  }
   std::string text(const View& view) const {
     if (view.tensor >= program_.tensors.size()) return fmt::format("tensor {}?", view.tensor);
     return to_string(view, program_.tensors[view.tensor]);
@@ -95,19 +98,25 @@ class Printer : public Fields {
 };
 
 // Visiting doesn't change what it shows to readers.
-void show(const Instruction& instruction, Fields& fields) { const_cast<Instruction&>(instruction).visit(fields); }
+void show(const Instruction& instruction, Fields& fields) {
+  const_cast<Instruction&>(instruction).visit(fields);
+}
 
 // Moves field values from one instruction to another of its kind.
 class Copier : public Fields {
  public:
   void view(std::string_view, View& v, Access) override { move(v, views_, i_view_); }
   void views(std::string_view, std::vector<View>& v, Access) override { move(v, lists_, i_list_); }
-  void optional_view(std::string_view, std::optional<View>& v, Access) override { move(v, optionals_, i_optional_); }
+  void optional_view(std::string_view, std::optional<View>& v, Access) override {
+    move(v, optionals_, i_optional_);
+  }
   void scalar(std::string_view, Scalar& v) override { move(v, scalars_, i_scalar_); }
   void reg(std::string_view, Register& v, Access) override { move(v, registers_, i_register_); }
   void register_or(std::string_view, RegisterOr& v) override { move(v, register_ors_, i_register_or_); }
   void integer(std::string_view, std::int64_t& v) override { move(v, integers_, i_integer_); }
-  void integers(std::string_view, std::vector<std::int64_t>& v) override { move(v, integer_lists_, i_integer_list_); }
+  void integers(std::string_view, std::vector<std::int64_t>& v) override {
+    move(v, integer_lists_, i_integer_list_);
+  }
   void number(std::string_view, float& v) override { move(v, numbers_, i_number_); }
   void numbers(std::string_view, std::vector<float>& v) override { move(v, number_lists_, i_number_list_); }
   void flag(std::string_view, bool& v) override {

@@ -47,7 +47,8 @@ struct Program {
   std::string where(SourceId source) const;
 };
 
-// The operands of an instruction, in the order of its fields; index views of dynamic offsets follow the view that uses them.
+// The operands of an instruction, in the order of its fields; index views of dynamic offsets follow the view
+// that uses them.
 struct OperandView {
   std::string_view name;
   const View* view;

@@ -56,7 +56,8 @@ class Reader {
   Reader(std::string_view in, const std::string& where) : in_(in), where_(where) {}
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError(fmt::format("{}: byte {} of the program", where_, at_), what, "Record it again with this version");
+    throw InputError(fmt::format("{}: byte {} of the program", where_, at_), what,
+                     "Record it again with this version");
   }
   std::uint64_t natural() {
     std::uint64_t value = 0;
@@ -81,7 +82,9 @@ class Reader {
     if (value != static_cast<std::int32_t>(value)) refuse(fmt::format("{} doesn't fit into 32 bits", what));
     return static_cast<std::int32_t>(value);
   }
-  std::uint32_t natural32(const char* what) { return static_cast<std::uint32_t>(natural_up_to(0xffffffffu, what)); }
+  std::uint32_t natural32(const char* what) {
+    return static_cast<std::uint32_t>(natural_up_to(0xffffffffu, what));
+  }
   unsigned byte() {
     if (at_ >= in_.size()) refuse("the program ends early");
     return static_cast<unsigned char>(in_[at_++]);
@@ -183,7 +186,9 @@ class FieldWriter : public Fields {
     for (float v : vs) w_.number(v);
   }
   void flag(std::string_view, bool& v) override { w_.byte(v); }
-  void chosen(std::string_view, int& v, std::span<const std::string_view>) override { w_.natural(static_cast<unsigned>(v)); }
+  void chosen(std::string_view, int& v, std::span<const std::string_view>) override {
+    w_.natural(static_cast<unsigned>(v));
+  }
 
  private:
   Writer& w_;
@@ -242,8 +247,8 @@ class FieldReader : public Fields {
   Reader& r_;
 };
 
-// The names of a kind's fields with all optional ones absent: files say what their instructions looked like, so that a change of an
-// instruction is noticed and not misread.
+// The names of a kind's fields with all optional ones absent: files say what their instructions looked like,
+// so that a change of an instruction is noticed and not misread.
 class FieldNames : public Fields {
  public:
   std::string all;
@@ -386,13 +391,15 @@ Program parse_program(std::string_view bytes, const std::string& where) {
     throw InputError(where, "is no program file: it doesn't start with its mark");
   const auto version = static_cast<std::uint32_t>(read_fixed(bytes, 8, 4));
   if (version != kVersion)
-    throw InputError(where, fmt::format("is a program file of version {}, this is for version {}", version, kVersion),
-                     "Record the program again with this version");
+    throw InputError(
+        where, fmt::format("is a program file of version {}, this is for version {}", version, kVersion),
+        "Record the program again with this version");
   const std::uint64_t size = read_fixed(bytes, 12, 8);
   if (bytes.size() < kHeader + kChecksum || size != bytes.size() - kHeader - kChecksum)
-    throw InputError(where, fmt::format("has {} bytes, its header promises {} + {}", bytes.size(), size,
-                                        kHeader + kChecksum),
-                     "It was cut off or something was appended");
+    throw InputError(
+        where,
+        fmt::format("has {} bytes, its header promises {} + {}", bytes.size(), size, kHeader + kChecksum),
+        "It was cut off or something was appended");
   const std::string_view payload = bytes.substr(kHeader, static_cast<std::size_t>(size));
   if (hash64(payload) != read_fixed(bytes, kHeader + payload.size(), 8))
     throw InputError(where, "is damaged: its checksum differs");

@@ -14,8 +14,8 @@ namespace headway::chip {
 
 std::string serialise(const Program& program);
 
-// Reads what `serialise` wrote. Throws InputError at `where` for anything else: a foreign, truncated, damaged or newer file. The program is
-// well-formed but not checked: Check::whole says whether it is legal.
+// Reads what `serialise` wrote. Throws InputError at `where` for anything else: a foreign, truncated, damaged
+// or newer file. The program is well-formed but not checked: Check::whole says whether it is legal.
 Program parse_program(std::string_view bytes, const std::string& where);
 
 void write_program(FileSystem& files, const std::filesystem::path& path, const Program& program);

@@ -10,8 +10,8 @@ namespace headway::chip {
 
 namespace {
 
-// Another view of the same memory; what is refused is said with the view it was asked of and, as views have no line of their own,
-// where the kernel was.
+// Another view of the same memory; what is refused is said with the view it was asked of and, as views have
+// no line of their own, where the kernel was.
 template <class Algebra>
 Tile derived(const Tile& tile, Algebra&& algebra) {
   const Program& program = tile.recorder().program();
@@ -19,7 +19,8 @@ Tile derived(const Tile& tile, Algebra&& algebra) {
   try {
     return {tile.recorder(), algebra(tile.view(), is_on_chip(tensor.buffer))};
   } catch (const KernelError& error) {
-    const std::string where = program.instructions.empty() ? "" : program.where(program.instructions.back()->source);
+    const std::string where =
+        program.instructions.empty() ? "" : program.where(program.instructions.back()->source);
     throw KernelError(fmt::format("{}{}: {}", where.empty() ? "" : "after " + where + ": ",
                                   to_string(tile.view(), tensor), error.what()));
   }
@@ -42,7 +43,9 @@ Tile Tile::sliced(std::initializer_list<Range> ranges) const {
 }
 
 Tile Tile::permute(std::initializer_list<int> order) const {
-  return derived(*this, [&](const View& view, bool chip) { return chip::permute(view, {order.begin(), order.size()}, chip); });
+  return derived(*this, [&](const View& view, bool chip) {
+    return chip::permute(view, {order.begin(), order.size()}, chip);
+  });
 }
 Tile Tile::broadcast(int dim, std::int64_t count) const {
   return derived(*this, [&](const View& view, bool chip) { return chip::broadcast(view, dim, count, chip); });
@@ -61,8 +64,8 @@ Tile Tile::reinterpret(DType dtype) const {
 }
 Tile Tile::pattern(std::initializer_list<Pair> pairs, std::int64_t offset) const {
   return derived(*this, [&](const View& view, bool) {
-    return access_pattern(recorder_->program().tensors[view.tensor], view.tensor, {pairs.begin(), pairs.size()}, offset,
-                          view.dtype);
+    return access_pattern(recorder_->program().tensors[view.tensor], view.tensor,
+                          {pairs.begin(), pairs.size()}, offset, view.dtype);
   });
 }
 
@@ -89,7 +92,8 @@ Tile Tile::rows_at(const Tile& index, std::int64_t stride) const {
   return moved(*this, {DynamicOffset::Kind::from_vector, {}, index, stride});
 }
 
-Recorder::Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics, int program_id, int num_programs)
+Recorder::Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics, int program_id,
+                   int num_programs)
     : spec_(spec),
       own_(diagnostics ? nullptr : std::make_unique<Diagnostics>()),
       diagnostics_(diagnostics ? *diagnostics : *own_) {
@@ -138,11 +142,12 @@ Tile Recorder::declare(Tensor tensor) {
   if (check.tensor(tensor)) {
     view = whole(tensor, id);
   } else {
-    // Collecting: something harmless stands in for it, seen through a view of the shape that was asked for, so that the kernel can go
-    // on slicing. Instructions on it are broken without another word.
+    // Collecting: something harmless stands in for it, seen through a view of the shape that was asked for,
+    // so that the kernel can go on slicing. Instructions on it are broken without another word.
     refused_.insert(id);
-    const bool possible = tensor.shape.size() <= kMaxPairs && !tensor.shape.empty() &&
-                          std::all_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t n) { return n >= 1; });
+    const bool possible =
+        tensor.shape.size() <= kMaxPairs && !tensor.shape.empty() &&
+        std::all_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t n) { return n >= 1; });
     if (possible) view = whole(tensor, id);
     tensor.address.reset();
     tensor.shape = is_on_chip(tensor.buffer) ? Shape{1, 1} : Shape{1};
@@ -159,8 +164,8 @@ Tile Recorder::input(const std::string& name, DType dtype, const Shape& shape, H
 Tile Recorder::output(const std::string& name, DType dtype, const Shape& shape, Here here) {
   return declare({name, shape, dtype, Buffer::shared_hbm, Role::output, {}, 0, 0}, here);
 }
-Tile Recorder::constant(const std::string& name, DType dtype, const Shape& shape, std::span<const std::byte> bytes,
-                        Here here) {
+Tile Recorder::constant(const std::string& name, DType dtype, const Shape& shape,
+                        std::span<const std::byte> bytes, Here here) {
   Tile tile = declare({name, shape, dtype, Buffer::shared_hbm, Role::constant, {}, 0, 0}, here);
   if (!refused_.contains(tile.view().tensor) &&
       static_cast<std::int64_t>(bytes.size()) != program_.tensors[tile.view().tensor].row_bytes())
@@ -176,10 +181,12 @@ Tile Recorder::psum(DType dtype, const Shape& shape, const TensorOptions& option
   return declare({options.name, shape, dtype, Buffer::psum, Role::internal, options.address, 0, 0}, here);
 }
 Tile Recorder::private_hbm(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
-  return declare({options.name, shape, dtype, Buffer::private_hbm, Role::internal, options.address, 0, 0}, here);
+  return declare({options.name, shape, dtype, Buffer::private_hbm, Role::internal, options.address, 0, 0},
+                 here);
 }
 Tile Recorder::shared_hbm(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {
-  return declare({options.name, shape, dtype, Buffer::shared_hbm, Role::internal, options.address, 0, 0}, here);
+  return declare({options.name, shape, dtype, Buffer::shared_hbm, Role::internal, options.address, 0, 0},
+                 here);
 }
 
 std::int32_t Recorder::add_dynamic(const DynamicOffset& offset) {
@@ -205,7 +212,16 @@ void Recorder::append(std::unique_ptr<Instruction> instruction) {
   };
   Check check(spec_, program_, diagnostics_);
   instruction->broken = (!refused_.empty() && uses_refused()) || !check.instruction(*instruction);
-  open_loops_ += instruction->loop_change();
+  if (instruction->loop_change() > 0) {
+    open_loops_.push_back(instruction->broken);
+  } else if (instruction->loop_change() < 0 && !open_loops_.empty()) {
+    instruction->broken |= open_loops_.back();  // the body of a loop that can't begin runs once
+    open_loops_.pop_back();
+  } else if (instruction->loop_change() < 0) {
+    instruction->broken = true;
+    check.broken(Severity::kernel_error, "loop-nesting", "",
+                 std::string(instruction->name()) + " ends no loop");
+  }
   program_.instructions.push_back(std::move(instruction));
 }
 
@@ -215,7 +231,8 @@ void Recorder::label(std::string name) {
 }
 
 Program Recorder::finish() {
-  if (open_loops_ != 0) throw KernelError(fmt::format("{} register loops are still open [loop]", open_loops_));
+  if (!open_loops_.empty())
+    throw KernelError(fmt::format("{} register loops are still open [loop-nesting]", open_loops_.size()));
   return std::move(program_);
 }
 

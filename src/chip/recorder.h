@@ -1,4 +1,5 @@
-// Recording kernels in C++. A kernel is a function of a Recorder and tiles; calling instructions on tiles records them:
+// Recording kernels in C++. A kernel is a function of a Recorder and tiles; calling instructions on tiles
+// records them:
 //
 //   void scale_rows(Recorder& nki, const Tile& x, const Tile& factor, const Tile& out) {
 //     Tile a = nki.sbuf(x.dtype(), {128, 512});
@@ -37,10 +38,13 @@ struct Range {
   bool single = false;
 };
 inline Range ds(std::int64_t start, std::int64_t size) { return {start, start + size, 1, false}; }
-inline Range range(std::int64_t start, std::int64_t stop, std::int64_t step = 1) { return {start, stop, step, false}; }
+inline Range range(std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
+  return {start, stop, step, false};
+}
 inline Range at(std::int64_t index) { return {index, index + 1, 1, true}; }
 
-// A view and the program it belongs to. Cheap to copy. Methods give other views of the same memory; see chip/view.h for their rules.
+// A view and the program it belongs to. Cheap to copy. Methods give other views of the same memory; see
+// chip/view.h for their rules.
 class Tile {
  public:
   Tile(Recorder& recorder, const View& view) : recorder_(&recorder), view_(view) {}
@@ -84,8 +88,9 @@ struct TensorOptions {
 
 class Recorder {
  public:
-  // Diagnostics stop at the first error where none are given. `spec` and `diagnostics` must outlive the recorder. Collecting goes on
-  // after declarations and instructions that break a rule; view algebra always throws.
+  // Diagnostics stop at the first error where none are given. `spec` and `diagnostics` must outlive the
+  // recorder. Collecting goes on after declarations and instructions that break a rule; view algebra always
+  // throws.
   Recorder(std::string kernel, const Spec& spec, Diagnostics* diagnostics = nullptr, int program_id = 0,
            int num_programs = 1);
   ~Recorder();
@@ -103,8 +108,10 @@ class Recorder {
                 Here here = Here::current());
   Tile sbuf(DType dtype, const Shape& shape, const TensorOptions& options = {}, Here here = Here::current());
   Tile psum(DType dtype, const Shape& shape, const TensorOptions& options = {}, Here here = Here::current());
-  Tile private_hbm(DType dtype, const Shape& shape, const TensorOptions& options = {}, Here here = Here::current());
-  Tile shared_hbm(DType dtype, const Shape& shape, const TensorOptions& options = {}, Here here = Here::current());
+  Tile private_hbm(DType dtype, const Shape& shape, const TensorOptions& options = {},
+                   Here here = Here::current());
+  Tile shared_hbm(DType dtype, const Shape& shape, const TensorOptions& options = {},
+                  Here here = Here::current());
   Tile declare(Tensor tensor, Here here);
   Tile declare(Tensor tensor, const std::string& file, std::uint32_t line);
 
@@ -119,7 +126,8 @@ class Recorder {
   void label(std::string name);
 
   const Program& program() const { return program_; }
-  // The finished program; the recorder and its tiles are of no use afterwards. Throws KernelError where a loop is still open.
+  // The finished program; the recorder and its tiles are of no use afterwards. Throws KernelError where a
+  // loop is still open.
   Program finish();
 
  private:
@@ -132,8 +140,8 @@ class Recorder {
   std::unique_ptr<Diagnostics> own_;
   Diagnostics& diagnostics_;
   Program program_;
-  int open_loops_ = 0;
-  std::set<TensorId> refused_;  // declarations that broke a rule, collecting
+  std::vector<bool> open_loops_;  // whether their begin is broken
+  std::set<TensorId> refused_;    // declarations that broke a rule, collecting
   std::map<std::string, std::uint32_t> files_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, SourceId> sources_;
   struct Recent {

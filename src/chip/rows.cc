@@ -37,9 +37,12 @@ void pack_any(const Block& block, std::byte* row, std::byte* packed) {
   }
 }
 
-bool aligned(const std::byte* p, int bytes) { return reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) == 0; }
+bool aligned(const std::byte* p, int bytes) {
+  return reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) == 0;
+}
 
-// Calls f(inner block of one run or evenly spaced elements, offset of its first element, index of its first element).
+// Calls f(inner block of one run or evenly spaced elements, offset of its first element, index of its first
+// element).
 template <class F>
 void for_each_inner(const Block& block, F&& f) {
   const auto last = static_cast<std::size_t>(block.rank - 1);
@@ -103,7 +106,8 @@ const float* read_row(const Block& block, std::int64_t r, float* scratch) {
   alignas(64) std::byte packed[kPiece * 4];
   std::int64_t filled = 0, done = 0;
   for_each_element(block, [&](std::int64_t offset) {
-    std::memcpy(packed + filled * block.element_bytes, row + offset, static_cast<std::size_t>(block.element_bytes));
+    std::memcpy(packed + filled * block.element_bytes, row + offset,
+                static_cast<std::size_t>(block.element_bytes));
     if (++filled == kPiece) {
       simd::to_float(block.dtype, packed, scratch + done, filled);
       done += filled;
@@ -140,7 +144,8 @@ void write_row(const Block& block, std::int64_t r, const float* values) {
       done += ready;
       next = 0;
     }
-    std::memcpy(row + offset, packed + next++ * block.element_bytes, static_cast<std::size_t>(block.element_bytes));
+    std::memcpy(row + offset, packed + next++ * block.element_bytes,
+                static_cast<std::size_t>(block.element_bytes));
   });
 }
 

@@ -14,8 +14,6 @@
 namespace headway::chip {
 namespace {
 
-// Above this, memory comes in pages that cost nothing until they are touched.
-constexpr std::int64_t kLazy = 1 << 20;
 constexpr std::int64_t kRegionRows = 32, kRegionBytes = 2048, kRegionBytesOfOneRow = 65536;
 
 }  // namespace
@@ -26,9 +24,10 @@ struct Storage::Pages {
   bool mapped = false;
 
   Pages(std::int64_t size, bool zero) : bytes(static_cast<std::size_t>(std::max<std::int64_t>(size, 1))) {
-    mapped = size >= kLazy;
+    mapped = size >= Storage::kLazy;
     if (mapped) {
-      void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* pages =
+          mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (pages == MAP_FAILED) throw std::bad_alloc();
       data = static_cast<std::byte*>(pages);
     } else {
@@ -68,7 +67,9 @@ void Storage::own() {
   borrowed_ = false;
 }
 
-bool Storage::written(std::int64_t begin, std::int64_t end) const { return first_unwritten(begin, end) == end; }
+bool Storage::written(std::int64_t begin, std::int64_t end) const {
+  return first_unwritten(begin, end) == end;
+}
 
 std::int64_t Storage::first_unwritten(std::int64_t begin, std::int64_t end) const {
   if (state_ == State::all || begin >= end) return end;

@@ -9,9 +9,13 @@
 
 namespace headway::chip {
 
-// Rows of bytes (partitions; HBM is one row). Pages that nobody touches cost nothing, neither here nor in the books that are kept.
+// Rows of bytes (partitions; HBM is one row). Pages that nobody touches cost nothing, neither here nor in the
+// books that are kept.
 class Storage {
  public:
+  // From this many bytes on, memory comes in pages that are zero and cost nothing until they are touched.
+  static constexpr std::int64_t kLazy = 1 << 20;
+
   // Own memory. Not initialised.
   Storage(std::int64_t rows, std::int64_t row_bytes);
   // Borrowed memory, all of it written. `read_only` memory is copied before the first write.
@@ -22,7 +26,9 @@ class Storage {
 
   std::byte* data() const { return data_; }
   std::int64_t rows() const { return rows_; }
-  std::int64_t pitch() const { return pitch_; }  // bytes from row to row, those of a row rounded up to nothing: rows are dense
+  std::int64_t pitch() const {
+    return pitch_;
+  }  // bytes from row to row, those of a row rounded up to nothing: rows are dense
   std::int64_t bytes() const { return rows_ * pitch_; }
 
   // Before a write: makes borrowed memory our own. Invalidates data().
@@ -38,9 +44,11 @@ class Storage {
   // Back to never written, keeping the memory.
   void forget();
 
-  // The last writer per region of 32 rows x 2 KiB (of 64 KiB where there is one row). `writer` is anything but 0.
+  // The last writer per region of 32 rows x 2 KiB (of 64 KiB where there is one row). `writer` is anything
+  // but 0.
   void set_writer(std::int64_t begin, std::int64_t end, std::uint64_t writer);
-  std::uint64_t last_writer(std::int64_t begin, std::int64_t end) const;  // the latest of the regions touched; 0: none
+  std::uint64_t last_writer(std::int64_t begin,
+                            std::int64_t end) const;  // the latest of the regions touched; 0: none
 
  private:
   enum class State : unsigned char { none, partial, all };

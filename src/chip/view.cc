@@ -110,12 +110,13 @@ View whole(const Tensor& tensor, TensorId id) {
   return view;
 }
 
-View slice(const View& view, int dim, std::int64_t start, std::int64_t stop, std::int64_t step, bool on_chip) {
+View slice(const View& view, int dim, std::int64_t start, std::int64_t stop, std::int64_t step,
+           bool on_chip) {
   check_dim(view, dim);
   const std::int64_t extent = pair(view, dim).count;
   require(step >= 1, "a slice goes forward, not by {}", step);
-  require(0 <= start && start < stop && stop <= extent, "{}:{} is not a part of extent {}, which is {}", start, stop,
-          dim, extent);
+  require(0 <= start && start < stop && stop <= extent, "{}:{} is not a part of extent {}, which is {}",
+          start, stop, dim, extent);
   View result = view;
   Pair& p = pair(result, dim);
   p.count = count_of((stop - start - 1) / step + 1);
@@ -132,8 +133,8 @@ View slice(const View& view, int dim, std::int64_t start, std::int64_t stop, std
 
 View select(const View& view, int dim, std::int64_t index, bool on_chip) {
   check_dim(view, dim);
-  require(0 <= index && index < pair(view, dim).count, "index {} is outside extent {}, which is {}", index, dim,
-          pair(view, dim).count);
+  require(0 <= index && index < pair(view, dim).count, "index {} is outside extent {}, which is {}", index,
+          dim, pair(view, dim).count);
   View result = slice(view, dim, index, index + 1, 1, on_chip);
   const bool stays = on_chip ? dim == 0 || view.rank <= 2 : view.rank == 1;
   keep_rows(view, dim != 0 || stays);
@@ -191,8 +192,8 @@ View squeeze(const View& view, int dim, bool on_chip) {
 View reshape(const View& view, const Shape& shape, bool on_chip) {
   require(!shape.empty() && shape.size() <= kMaxPairs, "a view has 1 to {} extents", kMaxPairs);
   for (std::int64_t extent : shape) count_of(extent);
-  require(elements(shape) == view.elements(), "{} has {} elements, the view {}", to_string(shape), elements(shape),
-          view.elements());
+  require(elements(shape) == view.elements(), "{} has {} elements, the view {}", to_string(shape),
+          elements(shape), view.elements());
   keep_rows(view, shape[0] == view.rows());
   int from = 0;
   std::size_t to = 0;
@@ -208,7 +209,8 @@ View reshape(const View& view, const Shape& shape, bool on_chip) {
     from = 1;
     to = 1;
   }
-  // Groups of old extents and of new ones with as many elements; within a group the old ones must continue each other.
+  // Groups of old extents and of new ones with as many elements; within a group the old ones must continue
+  // each other.
   while (to < shape.size() || from < view.rank) {
     std::int64_t old_count = 1, new_count = 1;
     const int first_old = from;
@@ -274,13 +276,15 @@ View access_pattern(const Tensor& tensor, TensorId id, std::span<const Pair> pat
   view.tensor = id;
   view.dtype = dtype;
   view.rank = static_cast<std::uint8_t>(pattern.size());
-  for (std::size_t d = 0; d < pattern.size(); ++d) view.pairs[d] = {pattern[d].step, count_of(pattern[d].count)};
+  for (std::size_t d = 0; d < pattern.size(); ++d)
+    view.pairs[d] = {pattern[d].step, count_of(pattern[d].count)};
   view.offset = offset;
   check_count(view);
   if (!is_on_chip(tensor.buffer)) return view;
   const std::int64_t row = tensor.row_bytes() / size_of(dtype);
   require(pattern[0].step == row || pattern[0].count == 1,
-          "the first pair of '{}' must step over a partition's {} elements, not {}", tensor.name, row, pattern[0].step);
+          "the first pair of '{}' must step over a partition's {} elements, not {}", tensor.name, row,
+          pattern[0].step);
   view.pairs[0].step = 1;
   if (view.rank == 1) insert(view, 1, {1, 1});
   if (offset < 0 || row == 0) return view;  // out of bounds, which is reported where it is used
@@ -289,14 +293,34 @@ View access_pattern(const Tensor& tensor, TensorId id, std::span<const Pair> pat
   return view;
 }
 
+namespace {
+
+// Of any view and tensor, sound or not: messages about unsound ones print them.
+bool is_whole(const View& view, const Tensor& tensor) {
+  if (view.rank != tensor.shape.size() || view.partition != 0 || view.offset != 0 || view.dynamic >= 0 ||
+      view.dtype != tensor.dtype)
+    return false;
+  std::uint64_t step = 1;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    const Pair& p = pair(view, d);
+    if (p.count != tensor.shape[static_cast<std::size_t>(d)]) return false;
+    const bool partitions = d == 0 && is_on_chip(tensor.buffer);
+    if (p.count != 1 && static_cast<std::uint64_t>(p.step) != (partitions ? 1 : step)) return false;
+    step *= static_cast<std::uint64_t>(p.count);
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string to_string(const View& view, const Tensor& tensor) {
   const std::string head = fmt::format("'{}' {}", tensor.name, name_of(view.dtype));
-  if (tensor.shape.size() <= kMaxPairs && view.dynamic < 0 && view == whole(tensor, view.tensor))
-    return head + to_string(view.shape());
+  if (is_whole(view, tensor)) return head + to_string(view.shape());
   std::vector<std::string> pairs;
   for (int d = is_on_chip(tensor.buffer) ? 1 : 0; d < view.rank; ++d)
-    pairs.push_back(pair(view, d).step == kByIndex ? fmt::format("[by index, {}]", pair(view, d).count)
-                                                   : fmt::format("[{}, {}]", pair(view, d).step, pair(view, d).count));
+    pairs.push_back(pair(view, d).step == kByIndex
+                        ? fmt::format("[by index, {}]", pair(view, d).count)
+                        : fmt::format("[{}, {}]", pair(view, d).step, pair(view, d).count));
   std::string place;
   if (is_on_chip(tensor.buffer))
     place = fmt::format(" partitions {}..{}", view.partition, view.partition + view.rows() - 1);

@@ -25,9 +25,9 @@ inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;  // of a vie
 // The step of a first pair whose rows come from an index (DynamicOffset::Kind::from_vector).
 inline constexpr std::int32_t kByIndex = std::numeric_limits<std::int32_t>::min();
 
-// Element (i0, i1, ...) of a view is at `offset + i0 step0 + i1 step1 + ...`, in elements of the view's dtype, counted from the
-// tensor's start. On chip the first pair runs over partitions (its step is 1, in partitions) and `offset` counts within a
-// partition. Outermost first; the shape of a view is its counts.
+// Element (i0, i1, ...) of a view is at `offset + i0 step0 + i1 step1 + ...`, in elements of the view's
+// dtype, counted from the tensor's start. On chip the first pair runs over partitions (its step is 1, in
+// partitions) and `offset` counts within a partition. Outermost first; the shape of a view is its counts.
 struct View {
   TensorId tensor = 0;
   std::int32_t partition = 0;  // on chip: the first one, counted from the tensor's first
@@ -58,8 +58,8 @@ struct DynamicOffset {
   enum class Kind : std::uint8_t {
     from_register,  // the value of `source`
     from_scalar,    // the one element of `index`, an SBUF view of int32 or uint32
-    // Row r of the view starts at offset + index[r % I, r / I] * stride, with `index` of I partitions (the step of the view's first
-    // pair is unused).
+    // Row r of the view starts at offset + index[r % I, r / I] * stride, with `index` of I partitions (the
+    // step of the view's first pair is unused).
     from_vector
   };
   Kind kind = Kind::from_register;
@@ -72,8 +72,9 @@ struct DynamicOffset {
 // The whole tensor. Throws KernelError where it has more than five extents.
 View whole(const Tensor& tensor, TensorId id);
 
-// View algebra. `on_chip` says that the first extent is the partitions and stays first. All throw KernelError naming the rule; none
-// looks at a tensor, except `reshape` and `reinterpret`, which need contiguous elements where they split or merge them.
+// View algebra. `on_chip` says that the first extent is the partitions and stays first. All throw KernelError
+// naming the rule; none looks at a tensor, except `reshape` and `reinterpret`, which need contiguous elements
+// where they split or merge them.
 View slice(const View& view, int dim, std::int64_t start, std::int64_t stop, std::int64_t step, bool on_chip);
 // Element `index` of `dim`. On chip, dim 0 stays with extent 1; so does the last extent of a view.
 View select(const View& view, int dim, std::int64_t index, bool on_chip);
@@ -86,12 +87,13 @@ View squeeze(const View& view, int dim, bool on_chip);
 View reshape(const View& view, const Shape& shape, bool on_chip);
 // Other elements of the same bytes: the last extent is rescaled and must be contiguous.
 View reinterpret(const View& view, DType dtype, bool on_chip);
-// A pattern over the tensor's storage. On chip pairs[0] must be {elements of a partition, P}, as NKI writes it; it is kept as {1, P}
-// and whole partitions in `offset` become the view's first partition.
+// A pattern over the tensor's storage. On chip pairs[0] must be {elements of a partition, P}, as NKI writes
+// it; it is kept as {1, P} and whole partitions in `offset` become the view's first partition.
 View access_pattern(const Tensor& tensor, TensorId id, std::span<const Pair> pattern, std::int64_t offset,
                     DType dtype);
 
-// "'q' float32[128, 512]" or with the pattern where it isn't the whole tensor: "'q'[p 32.., +16] float32 [[1, 32], [2, 8]]"
+// "'q' float32[128, 512]" or with the pattern where it isn't the whole tensor: "'q'[p 32.., +16] float32 [[1,
+// 32], [2, 8]]"
 std::string to_string(const View& view, const Tensor& tensor);
 
 }  // namespace headway::chip

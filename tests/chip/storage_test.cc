@@ -23,8 +23,16 @@ TEST(Storage, KnowsWhichBytesWereWritten) {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
-  for (const auto& [rows, row_bytes] : std::vector<std::pair<std::int64_t, std::int64_t>>{
-           {1, 1}, {1, 63}, {1, 64}, {1, 65}, {128, 3}, {4, 100}, {1, 3000}, {2, 1 << 19}, {1, (1 << 20) + 7}}) {
+  for (const auto& [rows, row_bytes] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1},
+                                                          {1, 63},
+                                                          {1, 64},
+                                                          {1, 65},
+                                                          {128, 3},
+                                                          {4, 100},
+                                                          {1, 3000},
+                                                          {2, 1 << 19},
+                                                          {1, (1 << 20) + 7}}) {
     for (int round = 0; round < 20; ++round) {
       Storage storage(rows, row_bytes);
       const std::int64_t bytes = rows * row_bytes;
@@ -76,7 +84,8 @@ TEST(Storage, KeepsItsBytes) {
   std::memset(storage.data(), 7, 64);
   storage.mark(0, 64);
   storage.forget();
-  EXPECT_EQ(static_cast<int>(storage.data()[63]), 7);  // forgetting costs nothing, the bytes stay where they are
+  EXPECT_EQ(static_cast<int>(storage.data()[63]),
+            7);  // forgetting costs nothing, the bytes stay where they are
   const std::byte* before = storage.data();
   storage.own();
   EXPECT_EQ(storage.data(), before);

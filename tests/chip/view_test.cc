@@ -1,5 +1,6 @@
-// Views against plain lists of addresses: whatever an operation says, it must show the same elements in the same order as the
-// operation of that name on an array of addresses, or refuse for a reason that the list shows too.
+// Views against plain lists of addresses: whatever an operation says, it must show the same elements in the
+// same order as the operation of that name on an array of addresses, or refuse for a reason that the list
+// shows too.
 #include "chip/view.h"
 
 #include <gtest/gtest.h>
@@ -63,11 +64,14 @@ Addresses of(const View& view, bool on_chip) {
 template <class From>
 Addresses taken(const Addresses& a, Shape shape, From&& from) {
   Addresses result{std::move(shape), {}, a.bytes};
-  for_all(result.shape, [&](std::size_t, const Shape& index) { result.at.push_back(a.at[position(a.shape, from(index))]); });
+  for_all(result.shape, [&](std::size_t, const Shape& index) {
+    result.at.push_back(a.at[position(a.shape, from(index))]);
+  });
   return result;
 }
 
-// Whether one step an extent leads to all elements, so that a view can show them. Partitions count as far apart.
+// Whether one step an extent leads to all elements, so that a view can show them. Partitions count as far
+// apart.
 bool regular(const Addresses& a) {
   Shape steps(a.shape.size(), 0);
   for (std::size_t d = 0; d < a.shape.size(); ++d) {
@@ -112,7 +116,8 @@ class Chains : public testing::TestWithParam<bool> {
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); }
 
   // Applies `operation` to the view: it must give `expected`, or be refused where there is none.
-  void expect(View& view, Addresses& now, const std::optional<Addresses>& expected, const std::function<View()>& operation) {
+  void expect(View& view, Addresses& now, const std::optional<Addresses>& expected,
+              const std::function<View()>& operation) {
     std::string refusal;
     std::optional<View> got;
     try {
@@ -140,10 +145,12 @@ class Chains : public testing::TestWithParam<bool> {
     const std::int64_t extent = now.shape[d];
     switch (draw(0, 7)) {
       case 0: {
-        const std::int64_t start = draw(-1, static_cast<int>(extent)), stop = draw(0, static_cast<int>(extent) + 1);
+        const std::int64_t start = draw(-1, static_cast<int>(extent)),
+                           stop = draw(0, static_cast<int>(extent) + 1);
         const std::int64_t step = draw(0, 3);
         std::optional<Addresses> expected;
-        if (start >= 0 && start < stop && stop <= extent && step >= 1 && !(on_chip && dim == 0 && step != 1)) {
+        if (start >= 0 && start < stop && stop <= extent && step >= 1 &&
+            !(on_chip && dim == 0 && step != 1)) {
           Shape shape = now.shape;
           shape[d] = (stop - start + step - 1) / step;
           expected = taken(now, shape, [&](Shape index) {
@@ -182,7 +189,8 @@ class Chains : public testing::TestWithParam<bool> {
         if (draw(0, 7) == 0) order.back() = order.front();
         std::vector<int> sorted = order;
         std::sort(sorted.begin(), sorted.end());
-        const bool legal = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() && (!on_chip || order[0] == 0);
+        const bool legal =
+            std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() && (!on_chip || order[0] == 0);
         std::optional<Addresses> expected;
         if (legal) {
           Shape shape;
@@ -232,14 +240,16 @@ class Chains : public testing::TestWithParam<bool> {
         wanted.shape = other_shape(now.shape);
         std::optional<Addresses> expected;
         const bool chip_keeps = !on_chip || (wanted.shape.size() >= 2 && wanted.shape[0] == now.shape[0]);
-        if (elements(wanted.shape) == elements(now.shape) && wanted.shape.size() <= kMaxPairs && chip_keeps && regular(wanted))
+        if (elements(wanted.shape) == elements(now.shape) && wanted.shape.size() <= kMaxPairs && chip_keeps &&
+            regular(wanted))
           expected = wanted;
         return expect(view, now, expected, [&] { return reshape(view, wanted.shape, on_chip); });
       }
       default: {
         static constexpr DType kTypes[] = {DType::u8, DType::bf16, DType::f32, DType::i8, DType::u16};
         const DType dtype = kTypes[draw(0, 4)];
-        return expect(view, now, in_bytes(now, size_of(dtype)), [&] { return reinterpret(view, dtype, on_chip); });
+        return expect(view, now, in_bytes(now, size_of(dtype)),
+                      [&] { return reinterpret(view, dtype, on_chip); });
       }
     }
   }
@@ -266,7 +276,8 @@ class Chains : public testing::TestWithParam<bool> {
 };
 
 TEST_P(Chains, ShowTheSameElements) {
-  const std::vector<Shape> shapes = {{4, 12}, {6, 2, 3, 4}, {128, 8}, {1, 1}, {3, 5, 7}, {2, 2, 2, 2, 2}, {8, 1, 6}, {5, 24}};
+  const std::vector<Shape> shapes = {{4, 12},   {6, 2, 3, 4},    {128, 8},  {1, 1},
+                                     {3, 5, 7}, {2, 2, 2, 2, 2}, {8, 1, 6}, {5, 24}};
   for (int chain = 0; chain < 3000 && !HasFatalFailure(); ++chain) {
     Tensor tensor;
     tensor.shape = shapes[static_cast<std::size_t>(chain) % shapes.size()];
@@ -309,7 +320,8 @@ TEST(AccessPattern, AddressesTheStorage) {
     } else {
       offset = draw(0, 100);
     }
-    while (pattern.size() < static_cast<std::size_t>(draw(chip ? 1 : 1, 5))) pattern.push_back({draw(0, 3), draw(1, 3)});
+    while (pattern.size() < static_cast<std::size_t>(draw(chip ? 1 : 1, 5)))
+      pattern.push_back({draw(0, 3), draw(1, 3)});
     const View view = access_pattern(tensor, 7, pattern, offset, dtype);
     EXPECT_EQ(view.dtype, dtype);
     Shape shape;
@@ -318,7 +330,8 @@ TEST(AccessPattern, AddressesTheStorage) {
     for_all(shape, [&](std::size_t, const Shape& index) {
       std::int64_t element = offset;
       for (std::size_t d = 0; d < index.size(); ++d) element += index[d] * pattern[d].step;
-      expected.push_back(chip ? element / row * kPartition + element % row * size_of(dtype) : element * size_of(dtype));
+      expected.push_back(chip ? element / row * kPartition + element % row * size_of(dtype)
+                              : element * size_of(dtype));
     });
     ASSERT_EQ(of(view, chip).at, expected);
     if (chip && pattern.size() == 1) shape.push_back(1);  // on chip a view has a free extent
@@ -331,13 +344,15 @@ TEST(AccessPattern, Rules) {
   chip.name = hbm.name = "t";
   chip.shape = hbm.shape = {32, 24};
   hbm.buffer = Buffer::private_hbm;
-  const std::vector<Pair> none, six(6, {1, 1}), other = {{12, 2}, {1, 4}}, empty = {{24, 2}, {1, 0}}, one = {{5, 1}, {1, 4}};
+  const std::vector<Pair> none, six(6, {1, 1}), other = {{12, 2}, {1, 4}}, empty = {{24, 2}, {1, 0}},
+                                                one = {{5, 1}, {1, 4}};
   EXPECT_BREAKS("view", "1 to 5 pairs, not 0", access_pattern(hbm, 0, none, 0, DType::f32));
   EXPECT_BREAKS("view", "1 to 5 pairs, not 6", access_pattern(hbm, 0, six, 0, DType::f32));
   EXPECT_BREAKS("view", "24 elements, not 12", access_pattern(chip, 0, other, 0, DType::f32));
   EXPECT_BREAKS("view", "48 elements, not 12", access_pattern(chip, 0, other, 0, DType::bf16));
   EXPECT_BREAKS("view", "extent of 0", access_pattern(chip, 0, empty, 0, DType::f32));
-  EXPECT_EQ(access_pattern(chip, 0, one, 0, DType::f32).shape(), (Shape{1, 4}));  // one partition: no step is taken
+  EXPECT_EQ(access_pattern(chip, 0, one, 0, DType::f32).shape(),
+            (Shape{1, 4}));  // one partition: no step is taken
 }
 
 TEST(View, Rules) {
@@ -363,24 +378,28 @@ TEST(View, Rules) {
   EXPECT_BREAKS("view", "has no extent 9", permute(v, none, true));
   EXPECT_BREAKS("view", "only an extent of 1 can be repeated, extent 1 is 6", broadcast(v, 1, 3, true));
   EXPECT_BREAKS("view", "partitions can't be repeated", broadcast(slice(v, 0, 0, 1, 1, true), 0, 3, true));
-  EXPECT_BREAKS("view", "extent of 4294967296 is not in 1 to 2^31-1", broadcast(v, 2, std::int64_t{1} << 32, true));
+  EXPECT_BREAKS("view", "extent of 4294967296 is not in 1 to 2^31-1",
+                broadcast(v, 2, std::int64_t{1} << 32, true));
   EXPECT_BREAKS("view", "no place for a new extent at 0", expand(v, 0, true));
   EXPECT_BREAKS("view", "no place for a new extent at 5", expand(v, 5, true));
   EXPECT_BREAKS("view", "at most 5 extents", expand(expand(v, 1, true), 1, true));
   EXPECT_BREAKS("view", "partitions can't be squeezed", squeeze(slice(v, 0, 0, 1, 1, true), 0, true));
   EXPECT_BREAKS("view", "extent 3 is 8, not 1", squeeze(v, 3, true));
-  EXPECT_BREAKS("view", "nothing would be left", squeeze(select(select(select(v, 3, 0, true), 2, 0, true), 1, 0, true), 1, true));
+  EXPECT_BREAKS("view", "nothing would be left",
+                squeeze(select(select(select(v, 3, 0, true), 2, 0, true), 1, 0, true), 1, true));
   EXPECT_BREAKS("view", "[128, 7] has 896 elements, the view 6144", reshape(v, {128, 7}, true));
   EXPECT_BREAKS("view", "on chip the partitions stay 128, not 64", reshape(v, {64, 96}, true));
   EXPECT_BREAKS("view", "on chip a view has at least 2 extents", reshape(v, {6144}, true));
   EXPECT_BREAKS("view", "1 to 5 extents", reshape(v, {128, 6, 1, 2, 2, 2}, true));
   EXPECT_BREAKS("view", "1 to 5 extents", reshape(v, {}, true));
   EXPECT_BREAKS("view", "don't continue each other", reshape(slice(v, 3, 0, 4, 1, true), {128, 24}, true));
-  EXPECT_BREAKS("view", "last extent must be contiguous, its step is 2", reinterpret(slice(v, 3, 0, 8, 2, true), DType::u8, true));
+  EXPECT_BREAKS("view", "last extent must be contiguous, its step is 2",
+                reinterpret(slice(v, 3, 0, 8, 2, true), DType::u8, true));
   Tensor bytes = tensor;
   bytes.dtype = DType::u8;
   bytes.shape = {4, 2, 6};
-  EXPECT_BREAKS("view", "an extent of 6 elements of uint8 are no whole number of float32", reinterpret(whole(bytes, 0), DType::f32, true));
+  EXPECT_BREAKS("view", "an extent of 6 elements of uint8 are no whole number of float32",
+                reinterpret(whole(bytes, 0), DType::f32, true));
   bytes.shape = {4, 3, 6};
   EXPECT_BREAKS("view", "a step of 6 elements",
                 reinterpret(slice(whole(bytes, 0), 2, 0, 4, 1, true), DType::f32, true));
@@ -394,7 +413,8 @@ TEST(View, StepsStayWithin32Bits) {
   tensor.buffer = Buffer::private_hbm;
   tensor.shape = {4, 1 << 20, 1 << 10};
   const View v = whole(tensor, 0);
-  EXPECT_BREAKS("view", "a step of 2147483648 elements doesn't fit into 32 bits", slice(v, 0, 0, 4, 2, false));
+  EXPECT_BREAKS("view", "a step of 2147483648 elements doesn't fit into 32 bits",
+                slice(v, 0, 0, 4, 2, false));
   tensor.shape = {2, 3, std::int64_t{1} << 31};
   EXPECT_BREAKS("view", "extent of 2147483648 is not in 1 to 2^31-1", whole(tensor, 0));
   // A step that isn't taken is no step, and one beyond all extents takes the first element.
@@ -430,7 +450,8 @@ TEST(View, RowsThatComeFromAnIndexStayRows) {
 TEST(View, TileMethodsSayWhereTheyFail) {
   Harness h;
   const Tile x = h.nki.sbuf(DType::f32, {64, 6}, {.name = "x"});
-  EXPECT_BREAKS("view", "'x' float32[64, 6]: 2:9 is not a part of extent 1, which is 6", x(ds(0, 64), range(2, 9)));
+  EXPECT_BREAKS("view", "'x' float32[64, 6]: 2:9 is not a part of extent 1, which is 6",
+                x(ds(0, 64), range(2, 9)));
   EXPECT_BREAKS("view", "3 ranges for a view of 2 extents", x(ds(0, 1), ds(0, 1), ds(0, 1)));
 }
 
@@ -446,7 +467,8 @@ TEST(View, Text) {
   moved.dynamic = 0;
   EXPECT_EQ(to_string(moved, tensor), "'q' float32 partitions 0..127 +0 [[1, 512]] + dynamic offset");
   tensor.buffer = Buffer::private_hbm;
-  EXPECT_EQ(to_string(slice(whole(tensor, 0), 0, 1, 3, 1, false), tensor), "'q' float32 +512 [[512, 2], [1, 512]]");
+  EXPECT_EQ(to_string(slice(whole(tensor, 0), 0, 1, 3, 1, false), tensor),
+            "'q' float32 +512 [[512, 2], [1, 512]]");
   EXPECT_EQ(name_of(Buffer::sbuf), "SBUF");
   EXPECT_EQ(name_of(Buffer::psum), "PSUM");
   EXPECT_EQ(name_of(Buffer::private_hbm), "private HBM");

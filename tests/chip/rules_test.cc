@@ -1,0 +1,1 @@
+#include "chip/harness.h"
