@@ -10,11 +10,11 @@ namespace headway::chip {
 
 std::span<const std::string_view> names_of(Alu) {
   static constexpr std::array<std::string_view, 30> kNames = {
-      "bypass",      "add",        "subtract",    "multiply",      "maximum",     "minimum",
-      "power",       "abs_max",    "abs_min",     "equal",         "not_equal",   "greater",
-      "greater_equal", "less",     "less_equal",  "logical_and",   "logical_or",  "logical_xor",
-      "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift",    "right_shift", "invert",
-      "abs",         "square",     "relu",        "rsqrt",         "reciprocal",  "average"};
+      "bypass",        "add",        "subtract",    "multiply",    "maximum",     "minimum",
+      "power",         "abs_max",    "abs_min",     "equal",       "not_equal",   "greater",
+      "greater_equal", "less",       "less_equal",  "logical_and", "logical_or",  "logical_xor",
+      "bitwise_and",   "bitwise_or", "bitwise_xor", "left_shift",  "right_shift", "invert",
+      "abs",           "square",     "relu",        "rsqrt",       "reciprocal",  "average"};
   static_assert(static_cast<std::size_t>(Alu::average) + 1 == kNames.size());
   return kNames;
 }

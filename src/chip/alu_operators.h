@@ -1,10 +1,11 @@
-// What each operator of the ALU means, once: the scalar functions of alu.cc and the rows of alu_rows.cc are both made from this.
-// `with_...` calls f with the operator as a function object.
+// What each operator of the ALU means, once: the scalar functions of alu.cc and the rows of alu_rows.cc are
+// both made from this. `with_...` calls f with the operator as a function object.
 //
-// Float32 arithmetic is IEEE 754: each operation rounds once, to nearest even; subnormals are kept. NaN: maximum and minimum give
-// NaN when either operand is one, as numpy.maximum does, which the documents refer to; comparisons with NaN are false and not_equal
-// true; NaN is a true logical value; abs_max and abs_min give b unless a is strictly larger or smaller, hence b for NaN. Which NaN
-// (sign and payload) is not defined. maximum(0, -0) and minimum(0, -0) give b.
+// Float32 arithmetic is IEEE 754: each operation rounds once, to nearest even; subnormals are kept. NaN:
+// maximum and minimum give NaN when either operand is one, as numpy.maximum does, which the documents refer
+// to; comparisons with NaN are false and not_equal true; NaN is a true logical value; abs_max and abs_min
+// give b unless a is strictly larger or smaller, hence b for NaN. Which NaN (sign and payload) is not
+// defined. maximum(0, -0) and minimum(0, -0) give b.
 #pragma once
 
 #include <cmath>
@@ -41,8 +42,8 @@ decltype(auto) with_plain_operator(Alu op, F&& f) {
   }
 }
 inline bool is_plain(Alu op) {
-  return op == Alu::add || op == Alu::average || op == Alu::subtract || op == Alu::multiply || op == Alu::maximum ||
-         op == Alu::minimum;
+  return op == Alu::add || op == Alu::average || op == Alu::subtract || op == Alu::multiply ||
+         op == Alu::maximum || op == Alu::minimum;
 }
 
 template <class F>
@@ -100,8 +101,9 @@ decltype(auto) with_unary_operator(Alu op, F&& f) {
   }
 }
 
-// On 32-bit integers as 64-bit values: what GpSimd computes. The result's low 32 bits are stored, so add, subtract and multiply are
-// exact modulo 2^32 and comparisons are of the values, whatever the signs of the two types.
+// On 32-bit integers as 64-bit values: what GpSimd computes. The result's low 32 bits are stored, so add,
+// subtract and multiply are exact modulo 2^32 and comparisons are of the values, whatever the signs of the
+// two types.
 template <class F>
 decltype(auto) with_integer_operator(Alu op, F&& f) {
   using I = std::int64_t;
@@ -111,15 +113,13 @@ decltype(auto) with_integer_operator(Alu op, F&& f) {
     case Alu::subtract:
       return f([](I a, I b) { return a - b; });
     case Alu::multiply:  // unsigned: two uint32 may pass 2^63
-      return f([](I a, I b) { return static_cast<I>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)); });
+      return f([](I a, I b) {
+        return static_cast<I>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+      });
     case Alu::maximum:
       return f([](I a, I b) { return a > b ? a : b; });
     case Alu::minimum:
       return f([](I a, I b) { return a < b ? a : b; });
-    case Alu::abs_max:
-      return f([](I a, I b) { return (a < 0 ? -a : a) > (b < 0 ? -b : b) ? a : b; });
-    case Alu::abs_min:
-      return f([](I a, I b) { return (a < 0 ? -a : a) < (b < 0 ? -b : b) ? a : b; });
     case Alu::equal:
       return f([](I a, I b) { return I{a == b}; });
     case Alu::not_equal:

@@ -73,6 +73,13 @@ class Fields {
     if (present) choice(name, inner);
     value = present ? std::optional<E>(inner) : std::nullopt;
   }
+  // A scalar operand that may be absent.
+  void optional_scalar(std::string_view name, std::optional<Scalar>& value) {
+    bool present = value.has_value();
+    flag(name, present);
+    if (present != value.has_value()) value = present ? std::optional<Scalar>(Scalar()) : std::nullopt;
+    if (present) scalar(name, *value);
+  }
 };
 
 }  // namespace headway::chip

@@ -12,6 +12,8 @@
 #include "chip/sync_engine.h"
 #include "chip/tensor_engine.h"
 #include "chip/vector_arithmetic.h"
+#include "chip/vector_copy.h"
+#include "chip/vector_reduce.h"
 #include "chip/vector_select.h"
 #include "chip/vector_statistics.h"
 
@@ -22,6 +24,7 @@ std::span<const Kind> instruction_set() {
     std::vector<Kind> kinds;
     for (const std::span<const Kind> family :
          {tensor_engine_instructions(), scalar_engine_instructions(), vector_arithmetic_instructions(),
+          vector_copy_instructions(), vector_reduce_instructions(),
           vector_statistics_instructions(), vector_select_instructions(), random_instructions(),
           gpsimd_engine_instructions(), dma_engine_instructions(), sync_engine_instructions(), cores_instructions(),
           collectives_instructions(), absent_instructions()})
