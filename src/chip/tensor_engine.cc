@@ -321,12 +321,13 @@ Engines NcTranspose::engines(const Check& c) const {
 
 namespace {
 
+// Rows [begin, end) of the result.
 template <class T>
-void transpose(const Block& from, const Block& to) {
+void transpose(const Block& from, const Block& to, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kSide = 16;  // squares that stay in the first cache
-  for (std::int64_t i0 = 0; i0 < from.elements; i0 += kSide)
+  for (std::int64_t i0 = begin; i0 < end; i0 += kSide)
     for (std::int64_t r0 = 0; r0 < from.rows; r0 += kSide)
-      for (std::int64_t i = i0; i < std::min(from.elements, i0 + kSide); ++i) {
+      for (std::int64_t i = i0; i < std::min(end, i0 + kSide); ++i) {
         T* out = reinterpret_cast<T*>(to.row(i));
         for (std::int64_t r = r0; r < std::min(from.rows, r0 + kSide); ++r)
           out[r] = reinterpret_cast<const T*>(from.row(r))[i];
@@ -345,9 +346,16 @@ void NcTranspose::apply(Core& core) const {
   if (apart && aligned(from)) {
     const Block to = core.write("dst", dst);
     if (aligned(to)) {
-      if (to.element_bytes == 4) return transpose<std::uint32_t>(from, to);
-      if (to.element_bytes == 2) return transpose<std::uint16_t>(from, to);
-      return transpose<std::uint8_t>(from, to);
+      core.for_rows(to.rows, to.rows * to.elements, [&](std::int64_t begin, std::int64_t end, int) {
+        if (to.element_bytes == 4) {
+          transpose<std::uint32_t>(from, to, begin, end);
+        } else if (to.element_bytes == 2) {
+          transpose<std::uint16_t>(from, to, begin, end);
+        } else {
+          transpose<std::uint8_t>(from, to, begin, end);
+        }
+      });
+      return;
     }
   }
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(from.rows * from.elements));
