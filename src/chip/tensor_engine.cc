@@ -232,9 +232,10 @@ void NcMatmul::apply(Core& core) const {
     const Core::Accumulation before = core.accumulation(dst);
     add = before == Core::Accumulation::running;
     if (before == Core::Accumulation::mixed) mixed = core.psum_states(dst);
-    if (accumulate && before == Core::Accumulation::fresh) {
+    if (accumulate && before != Core::Accumulation::running) {
       core.read("dst", dst);  // reports what was never written, unless other tensors wrote there
-      mixed.assign(static_cast<std::size_t>(m * n), PsumState::other);
+      if (mixed.empty()) mixed.assign(static_cast<std::size_t>(m * n), PsumState::other);
+      std::replace(mixed.begin(), mixed.end(), PsumState::never, PsumState::other);
     }
     if (std::find(mixed.begin(), mixed.end(), PsumState::other) != mixed.end())
       core.report(Severity::warning, "accumulate", "dst",

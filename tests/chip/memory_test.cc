@@ -89,10 +89,10 @@ TEST(Memory, IsWhatAKernelTouches) {
 
 TEST(Memory, OfVirtualTensorsIsGivenBack) {
   HEADWAY_SKIP_UNDER_SANITIZERS();
-  // 60 tensors of 32 MB in HBM and 60 of 8 MB on chip, one after another.
+  // 12 tensors of 32 MB in HBM and 12 of 8 MB on chip, one after another.
   const std::int64_t grown = growth([] {
     Recorder nki("k", trn2());
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 12; ++i) {
       const Tile x = nki.private_hbm(DType::f32, {512, 16384}), tile = nki.sbuf(DType::f32, {128, 16384});
       memset(tile, 1.0f);
       for (int r = 0; r < 4; ++r) dma_copy(x(ds(128 * r, 128)), tile);

@@ -152,6 +152,14 @@ TEST(NcMatmul, RefusesToAddToWhatWasNeverWritten) {
   h.fill(v);
   nc_matmul(c, s, v, {.accumulate = true});
   EXPECT_BREAKS("unwritten", "never written", h.run());
+  // Nor to part of what was.
+  Harness g;
+  const Tile s2 = g.nki.sbuf(DType::f32, {16, 8}), v2 = g.nki.sbuf(DType::f32, {16, 30}), c2 = g.nki.psum(DType::f32, {8, 30});
+  g.fill(s2);
+  g.fill(v2);
+  nc_matmul(c2(ds(0, 8), ds(0, 20)), s2, v2(ds(0, 16), ds(0, 20)));
+  nc_matmul(c2, s2, v2, {.accumulate = true});
+  EXPECT_BREAKS("unwritten", "partition 0, byte 80", g.run());
 }
 
 TEST(NcMatmul, DoubleRowSumsBothHalves) {
