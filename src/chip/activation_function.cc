@@ -5,25 +5,54 @@
 namespace headway::chip {
 
 std::span<const std::string_view> names_of(Function) {
-  static constexpr std::array<std::string_view, 26> names{
-      "copy",    "square",  "sigmoid",  "relu", "prelu", "gelu",   "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid",
-      "gelu_apprx_sigmoid_dx", "silu", "silu_dx", "tanh", "softplus", "mish", "erf", "erf_dx", "exp",
-      "sign",    "abs",     "log",      "sin",  "arctan", "sqrt",  "rsqrt",   "reciprocal"};
+  static constexpr std::array<std::string_view, 26> names{"copy",
+                                                          "square",
+                                                          "sigmoid",
+                                                          "relu",
+                                                          "prelu",
+                                                          "gelu",
+                                                          "gelu_dx",
+                                                          "gelu_apprx_tanh",
+                                                          "gelu_apprx_sigmoid",
+                                                          "gelu_apprx_sigmoid_dx",
+                                                          "silu",
+                                                          "silu_dx",
+                                                          "tanh",
+                                                          "softplus",
+                                                          "mish",
+                                                          "erf",
+                                                          "erf_dx",
+                                                          "exp",
+                                                          "sign",
+                                                          "abs",
+                                                          "log",
+                                                          "sin",
+                                                          "arctan",
+                                                          "sqrt",
+                                                          "rsqrt",
+                                                          "reciprocal"};
   return names;
 }
 
-// The table of activation functions in NKI's API reference. Pi is taken to float32, which lies a little above it: kernels clamp to
-// that.
+// The table of activation functions in NKI's API reference. Pi is taken to float32, which lies a little above
+// it: kernels clamp to that.
 ValidRange valid_range(Function function) {
   constexpr float pi = 3.14159274f;
   switch (function) {
-    case Function::log: return {0x1p-64f, 0x1p64f, false, false};
-    case Function::sin: return {0, pi, true, false};
-    case Function::arctan: return {0, pi / 2, true, false};
-    case Function::sqrt: return {0x1p-116f, 0x1p118f, false, false};
-    case Function::rsqrt: return {0x1p-87f, 0x1p97f, false, false};
-    case Function::reciprocal: return {0x1p-42f, 0x1p42f, true, false};
-    default: return {};
+    case Function::log:
+      return {0x1p-64f, 0x1p64f, false, false};
+    case Function::sin:
+      return {0, pi, true, false};
+    case Function::arctan:
+      return {0, pi / 2, true, false};
+    case Function::sqrt:
+      return {0x1p-116f, 0x1p118f, false, false};
+    case Function::rsqrt:
+      return {0x1p-87f, 0x1p97f, false, false};
+    case Function::reciprocal:
+      return {0x1p-42f, 0x1p42f, true, false};
+    default:
+      return {};
   }
 }
 
