@@ -167,11 +167,23 @@ Tile Recorder::output(const std::string& name, DType dtype, const Shape& shape, 
 Tile Recorder::constant(const std::string& name, DType dtype, const Shape& shape,
                         std::span<const std::byte> bytes, Here here) {
   Tile tile = declare({name, shape, dtype, Buffer::shared_hbm, Role::constant, {}, 0, 0}, here);
-  if (!refused_.contains(tile.view().tensor) &&
-      static_cast<std::int64_t>(bytes.size()) != program_.tensors[tile.view().tensor].row_bytes())
-    throw KernelError(fmt::format("'{}' has {} bytes, its shape needs {} [constant]", name, bytes.size(),
-                                  program_.tensors[tile.view().tensor].row_bytes()));
-  program_.constants[tile.view().tensor] = {bytes.begin(), bytes.end()};
+  const TensorId id = tile.view().tensor;
+  Tensor& tensor = program_.tensors[id];
+  if (static_cast<std::int64_t>(bytes.size()) == tensor.row_bytes() && !refused_.contains(id)) {
+    program_.constants[id] = {bytes.begin(), bytes.end()};
+    return tile;
+  }
+  if (refused_.insert(id).second) {
+    Diagnostic wrong;
+    wrong.rule = "constant";
+    wrong.operand = "'" + name + "'";
+    wrong.message = fmt::format("has {} bytes, its shape needs {}", bytes.size(), tensor.row_bytes());
+    wrong.where = program_.where(tensor.source);
+    diagnostics_.report(std::move(wrong));
+  }
+  // Collecting: one element stands in for it.
+  tensor.shape = {1};
+  program_.constants[id].resize(static_cast<std::size_t>(tensor.row_bytes()));
   return tile;
 }
 Tile Recorder::sbuf(DType dtype, const Shape& shape, const TensorOptions& options, Here here) {

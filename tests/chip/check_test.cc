@@ -316,7 +316,8 @@ TEST_F(Rules, ThatInstructionsCall) {
 
 TEST_F(Rules, OfWholePrograms) {
   const std::vector<std::byte> bytes(8);
-  EXPECT_BREAKS("constant", "'c' has 8 bytes, its shape needs 16", nki.constant("c", DType::f32, {4}, bytes));
+  EXPECT_BREAKS("constant", "'c': has 8 bytes, its shape needs 16",
+                nki.constant("c", DType::f32, {4}, bytes));
   {
     Recorder r("k", trn2());
     r.constant("c", DType::f32, {2}, bytes);
@@ -378,10 +379,12 @@ TEST_F(Rules, ReportsEverythingWhenCollecting) {
   EXPECT_EQ(all.errors(), errors);
   for (int again = 0; again < 2; ++again) tensor_tensor(a, a, b, Alu::add);
   EXPECT_EQ(all.errors(), errors + 1);  // the same line says it once
-  // Impossible shapes have a stand-in too.
+  // Impossible shapes have a stand-in too, and constants of another size.
   r.sbuf(DType::f32, {0, 8});
   r.private_hbm(DType::f64, {8});
-  EXPECT_EQ(all.errors(), errors + 3);
+  r.constant("c", DType::f32, {4}, std::vector<std::byte>(8));
+  EXPECT_EQ(all.all().back().rule, "constant");
+  EXPECT_EQ(all.errors(), errors + 4);
 }
 
 // --- Overlap against sets of bytes ---
