@@ -142,8 +142,6 @@ void DmaCompute::apply_by_index(Core& core, const View& indirect) const {
                   fmt::format("rows {} and {} go to the same place, but unique_indices says that none do",
                               pair.first, pair.second));
   }
-  // dst + data, in the order in which they are named.
-  const bool data_first = same_elements(core.program(), srcs[0], data);
   core.for_rows(rows.rows, rows.rows * rows.elements, [&](std::int64_t begin, std::int64_t end, int thread) {
     float* a = core.scratch(thread, 2 * kMovePiece);
     float* b = a + kMovePiece;
@@ -152,8 +150,8 @@ void DmaCompute::apply_by_index(Core& core, const View& indirect) const {
       const Pattern row = row_pattern(rows, r), value = row_pattern(values, r), out = row_pattern(to, r);
       for (std::int64_t at = 0; at < rows.elements; at += kMovePiece) {
         const std::int64_t n = std::min(kMovePiece, rows.elements - at);
-        load(data_first ? value : row, at, n, a);
-        load(data_first ? row : value, at, n, b);
+        load(row, at, n, a);
+        load(value, at, n, b);
         for (std::int64_t i = 0; i < n; ++i) a[i] += b[i];
         store(out, at, n, a);
       }

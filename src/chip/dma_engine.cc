@@ -15,7 +15,10 @@ std::span<const std::string_view> names_of(DgeMode) {
 }
 
 const DynamicOffset* dynamic_of(const Program& program, const View& view) {
-  return view.dynamic < 0 ? nullptr : &program.dynamic_offsets[static_cast<std::size_t>(view.dynamic)];
+  // Engines are asked for before views are checked: a file's view may name an offset that isn't there.
+  const auto index = static_cast<std::size_t>(view.dynamic);
+  return view.dynamic < 0 || index >= program.dynamic_offsets.size() ? nullptr
+                                                                     : &program.dynamic_offsets[index];
 }
 
 bool by_index(const Program& program, const View& view) {

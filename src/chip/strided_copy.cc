@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "simd/convert.h"
@@ -40,6 +40,8 @@ void for_runs(const Pattern& p, std::int64_t begin, std::int64_t n, F&& f) {
   }
 }
 
+constexpr std::int64_t kBlock = 32;  // rows and columns of a block
+
 // n elements `from_step` and `to_step` bytes apart.
 template <class T>
 void move_run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
@@ -61,28 +63,41 @@ void move_run(const std::byte* from, std::int64_t from_step, std::byte* to, std:
   }
 }
 
-// Rows of elements; where the near elements of one side are the far ones of the other, in blocks that stay in
-// the cache.
+// A block of `rows` x `n` elements whose near elements in memory are the far ones of the other side. It goes
+// through a tile that the nearest cache holds, so that both sides are walked along their lines, whatever the
+// distance of those.
+template <class T>
+void move_block(const std::byte* from, std::int64_t from_row, std::int64_t from_step, std::byte* to,
+                std::int64_t to_row, std::int64_t to_step, std::int64_t rows, std::int64_t n, T* tile) {
+  for (std::int64_t i = 0; i < n; ++i)
+    move_run<T>(from + i * from_step, from_row, reinterpret_cast<std::byte*>(tile + i * kBlock), sizeof(T),
+                rows);
+  for (std::int64_t r = 0; r < rows; ++r)
+    move_run<T>(reinterpret_cast<const std::byte*>(tile + r), kBlock * static_cast<std::int64_t>(sizeof(T)),
+                to + r * to_row, to_step, n);
+}
+
+// Rows of elements.
 template <class T>
 void move_rows(const std::byte* from, std::int64_t from_row, std::int64_t from_step, std::byte* to,
                std::int64_t to_row, std::int64_t to_step, std::int64_t rows, std::int64_t n) {
-  constexpr std::int64_t kBlock = 32;
-  const bool crossed = rows >= 4 && n >= 4 &&
-                       (std::abs(from_row) < std::abs(from_step)) != (std::abs(to_row) < std::abs(to_step));
-  if (!crossed) {
+  const bool from_crossed = std::abs(from_row) < std::abs(from_step);
+  const bool to_crossed = std::abs(to_row) < std::abs(to_step);
+  if (from_crossed == to_crossed || rows < 4 || n < 4) {
     for (std::int64_t r = 0; r < rows; ++r)
       move_run<T>(from + r * from_row, from_step, to + r * to_row, to_step, n);
     return;
   }
-  for (std::int64_t r = 0; r < rows; r += kBlock) {
-    const std::int64_t block_rows = std::min(kBlock, rows - r);
-    for (std::int64_t i = 0; i < n; i += kBlock) {
-      const std::int64_t block = std::min(kBlock, n - i);
-      for (std::int64_t k = r; k < r + block_rows; ++k)
-        move_run<T>(from + k * from_row + i * from_step, from_step, to + k * to_row + i * to_step, to_step,
-                    block);
-    }
+  if (to_crossed) {  // the same elements, walked the other way
+    std::swap(from_row, from_step);
+    std::swap(to_row, to_step);
+    std::swap(rows, n);
   }
+  alignas(64) T tile[kBlock * kBlock];
+  for (std::int64_t r = 0; r < rows; r += kBlock)
+    for (std::int64_t i = 0; i < n; i += kBlock)
+      move_block<T>(from + r * from_row + i * from_step, from_row, from_step, to + r * to_row + i * to_step,
+                    to_row, to_step, std::min(kBlock, rows - r), std::min(kBlock, n - i), tile);
 }
 
 template <class F>

@@ -196,11 +196,12 @@ TEST(DmaCopy, OverlappingViewsAreReadBeforeTheyAreWritten) {
     Harness h(trn2(), threads);
     const Tile x = h.nki.private_hbm(DType::f32, {40000});
     const std::vector<double> numbers = h.fill(x);
-    dma_copy(x(range(1, 40000)), x(range(0, 39999)));
+    dma_copy(x(range(1, 40000)), x(range(0, 39999)));  // moved by one
+    dma_copy(x, x.pattern({{-1, 40000}}, 39999));      // turned around
     h.run();
     const std::vector<double> got = h.numbers(x);
-    EXPECT_EQ(got[0], numbers[0]);
-    for (std::size_t i = 1; i < got.size(); ++i) ASSERT_EQ(got[i], numbers[i - 1]);
+    for (std::size_t i = 0; i < 39999; ++i) ASSERT_EQ(got[i], numbers[39998 - i]);
+    EXPECT_EQ(got[39999], numbers[0]);
   }
 }
 
@@ -419,15 +420,18 @@ TEST(DmaCopy, AGatherWithinATensorReadsBeforeItWrites) {
 TEST(DmaCopy, ScatteredRowsThatMeetAreWarnedOfAndTheLastStays) {
   for (int threads : {1, 2}) {
     Harness h(trn2(), threads);
-    const Tile dst = h.nki.private_hbm(DType::f32, {8, 400}), index = h.nki.sbuf(DType::i32, {64, 1}),
+    const Tile dst = h.nki.private_hbm(DType::f32, {64, 400}), index = h.nki.sbuf(DType::i32, {64, 1}),
                src = h.nki.sbuf(DType::f32, {64, 400});
     const std::vector<double> numbers = h.fill(src);
     h.fill(dst);
-    h.set(index, std::vector<double>(64, 5));
-    dma_copy(dst(ds(0, 1)).broadcast(0, 64).rows_at(index, 400), src);
+    // The rows that meet are the last of one thread and the first of another, where two divide them.
+    std::vector<double> rows(64);
+    for (std::size_t r = 0; r < 64; ++r) rows[r] = static_cast<double>(r < 32 ? r : r - 1);
+    h.set(index, rows);
+    dma_copy(dst(ds(0, 64)).rows_at(index, 400), src);
     h.run();
-    const std::vector<double> got = h.numbers(dst(ds(5, 1)));
-    EXPECT_TRUE(std::equal(got.begin(), got.end(), numbers.begin() + 63 * 400));
+    const std::vector<double> got = h.numbers(dst(ds(31, 1)));
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), numbers.begin() + 32 * 400));
     ASSERT_EQ(h.diagnostics().all().size(), 1u);
     EXPECT_EQ(h.diagnostics().all()[0].rule, "repeated-write");
     EXPECT_EQ(h.diagnostics().all()[0].severity, Severity::warning);

@@ -214,37 +214,30 @@ TEST(Loops, Rules) {
 }
 
 TEST(Loops, EndsMustHaveABeginOfTheirKind) {
-  const auto nest = [](auto&& record) {
-    Harness h;
-    const Register r = register_alloc(h.nki, 1);
-    record(h, r);
-    Program program = h.nki.finish();
+  // A program as a file may hold it.
+  const auto nest = [](auto... instructions) {
+    Program program;
+    program.registers = 1;
+    (program.instructions.push_back(std::make_unique<decltype(instructions)>(instructions)), ...);
     Diagnostics diagnostics;
     Check::whole(trn2(), program, diagnostics);
   };
-  EXPECT_BREAKS("loop", "are still open", nest([](Harness& h, Register r) { while_begin(h.nki, r); }));
-  EXPECT_BREAKS("loop-nesting", "fori_end ends no loop", nest([](Harness& h, Register r) {
-                  fori_end(h.nki);
-                  fori_begin(h.nki, r, 0, 1);
-                }));
-  EXPECT_BREAKS("loop-nesting", "while_end ends a fori_begin", nest([](Harness& h, Register r) {
-                  fori_begin(h.nki, r, 0, 1);
-                  while_end(h.nki, r);
-                }));
-  EXPECT_BREAKS("loop-nesting", "fori_end ends a while_begin", nest([](Harness& h, Register r) {
-                  while_begin(h.nki, r);
-                  fori_end(h.nki);
-                }));
-  Program open;
-  open.registers = 1;
-  open.instructions.push_back(std::make_unique<WhileBegin>());
-  Diagnostics diagnostics;
-  EXPECT_BREAKS("loop-nesting", "while_begin: the loop is never ended",
-                Check::whole(trn2(), open, diagnostics));
-  // What is run while it is still being recorded is told so when it gets there.
-  Harness h;
-  fori_end(h.nki);
-  EXPECT_BREAKS("loop-nesting", "fori_end ends no loop of its kind", h.run());
+  EXPECT_BREAKS("loop-nesting", "while_begin: the loop is never ended", nest(WhileBegin()));
+  EXPECT_BREAKS("loop-nesting", "the loop is never ended", nest(WhileBegin(), ForiBegin(), ForiEnd()));
+  EXPECT_BREAKS("loop-nesting", "fori_end ends no loop", nest(ForiEnd(), ForiBegin()));
+  EXPECT_BREAKS("loop-nesting", "while_end ends a fori_begin", nest(ForiBegin(), WhileEnd()));
+  EXPECT_BREAKS("loop-nesting", "fori_end ends a while_begin", nest(WhileBegin(), ForiEnd()));
+  nest(WhileBegin(), ForiBegin(), ForiEnd(), WhileEnd());
+  // As it is recorded.
+  Harness open, none, mixed;
+  while_begin(open.nki, register_alloc(open.nki, 1));
+  EXPECT_BREAKS("loop-nesting", "are still open", open.nki.finish());
+  EXPECT_BREAKS("loop-nesting", "while_end ends no loop", while_end(none.nki, register_alloc(none.nki, 1)));
+  // What runs while it is being recorded is told when it gets there.
+  const Register r = register_alloc(mixed.nki, 0);
+  fori_begin(mixed.nki, r, 0, 1);
+  while_end(mixed.nki, r);
+  EXPECT_BREAKS("loop-nesting", "while_end ends no loop of its kind", mixed.run());
 }
 
 TEST(Loops, KnowTheirRole) {
