@@ -62,7 +62,8 @@ void AllGatherV::check(Check& check) const {
                 "receive displacements are not supported; it must be false");
   if (replica_group.sizes.empty() || srcs.empty() || dsts.empty()) return;
   const std::int64_t ranks = replica_group.sizes[0];
-  if (!check.require(ranks == 4, "replica-group", "replica_group", "has groups of {}; they must have 4 ranks", ranks))
+  if (!check.require(ranks == 4, "replica-group", "replica_group", "has groups of {}; they must have 4 ranks",
+                     ranks))
     return;
   check.require(is_flat(srcs[0]), "contiguous", "srcs", "is {}; its elements must follow each other",
                 to_string(srcs[0], check.tensor_of(srcs[0])));
