@@ -11,6 +11,15 @@ bool in_this_generation(Check& check, Alu op) {
 
 }  // namespace
 
+bool engine_operand(Check& check, std::string_view operand, const View& view) {
+  if (!check.on_chip(operand, view)) return false;
+  const bool psum = check.buffer(view) == Buffer::psum;
+  const std::int64_t limit = psum ? check.spec.psum_bytes / size_of(view.dtype) : std::int64_t{1} << 16;
+  return check.require(view.row_elements() <= limit, "free-size", operand,
+                       "has {} elements a partition, an operand in {} may have {}", view.row_elements(),
+                       psum ? "PSUM" : "SBUF", limit);
+}
+
 bool binary_arithmetic(Check& check, std::string_view operand, Alu op) {
   const bool arithmetic = !is_bitwise(op) && !is_unary(op) && op != Alu::bypass && op != Alu::average;
   return check.require(arithmetic, "op", operand, "must be a binary operator of arithmetic, {} is none",

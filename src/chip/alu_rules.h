@@ -11,6 +11,9 @@
 
 namespace headway::chip {
 
+// "buffer" and "free-size": a tile on chip of at most 64K elements a partition, in PSUM of as many as it can
+// hold.
+bool engine_operand(Check& check, std::string_view operand, const View& view);
 // "op": a binary operator of arithmetic.
 bool binary_arithmetic(Check& check, std::string_view operand, Alu op);
 // "op": an operator of arithmetic with one or two operands. `relu` and `square` only where `first` and on

@@ -56,7 +56,9 @@ void TensorTensor::visit(Fields& fields) {
 }
 
 void TensorTensor::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data1", data1) || !check.on_chip("data2", data2)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data1", data1) ||
+      !engine_operand(check, "data2", data2))
+    return;
   check.same_size("dst", dst, "data1", data1);
   check.same_size("data1", data1, "data2", data2);
   check.not_both_psum("data1", data1, "data2", data2);
@@ -158,7 +160,7 @@ void TensorScalar::visit(Fields& fields) {
 }
 
 void TensorScalar::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data", data)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data", data)) return;
   check.same_size("dst", dst, "data", data);
   if (!check.require(!op1 || is_bitwise(*op1) == is_bitwise(op0), "op-mix", "op1",
                      "{} and {}: both must work on bits or both be arithmetic", name_of(op0),
@@ -224,15 +226,11 @@ void TensorScalar::apply(Core& core) const {
   const Scalar second = operand1.value_or(Scalar(0.0f));
   if (on_bits() || addresses()) {
     const bool bitwise = on_bits();
-    const auto combine = [&](Alu op, bool reversed, Rows<Bits> a, bool a_signed, Rows<Bits> b,
-                             const Scalar& scalar, const RowStep<Bits>& step) {
-      const bool b_signed = !scalar.view() || is_signed(*scalar.view());
-      if (reversed && !is_unary(op)) {
-        std::swap(a, b);
-        if (!bitwise) return alu_integer_rows(op, a, b_signed, b, a_signed, step.out, step.rows, step.n);
-      }
+    const auto combine = [&](Alu op, bool reversed, Rows<Bits> a, Rows<Bits> b, const RowStep<Bits>& step) {
+      if (reversed && !is_unary(op)) std::swap(a, b);
       if (bitwise) return alu_bits_rows(op, a, b, step.out, step.rows, step.n, bits_of(dst));
-      alu_integer_rows(op, a, a_signed, b, b_signed, step.out, step.rows, step.n);
+      // Modulo 2^32 it is the same for signed and unsigned addresses.
+      alu_integer_rows(op, a, false, b, false, step.out, step.rows, step.n);
     };
     RowLoop<Bits> loop(core);
     loop.reads("data", data);
@@ -241,10 +239,8 @@ void TensorScalar::apply(Core& core) const {
     s1.keep_low(bits_of(dst));
     loop.writes("dst", dst);
     loop.run([&](const RowStep<Bits>& step) {
-      combine(op0, reverse0, step.in[0], is_signed(data), s0.from(step.first), operand0, step);
-      if (op1)
-        combine(*op1, reverse1, {step.out.at, step.out.stride, false}, is_signed(dst), s1.from(step.first),
-                second, step);
+      combine(op0, reverse0, step.in[0], s0.from(step.first), step);
+      if (op1) combine(*op1, reverse1, {step.out.at, step.out.stride, false}, s1.from(step.first), step);
     });
     return;
   }
@@ -290,7 +286,8 @@ void ScalarTensorTensor::visit(Fields& fields) {
 }
 
 void ScalarTensorTensor::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data", data) || !check.on_chip("operand1", operand1))
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data", data) ||
+      !engine_operand(check, "operand1", operand1))
     return;
   check.same_size("dst", dst, "data", data);
   check.same_size("data", data, "operand1", operand1);
@@ -346,7 +343,7 @@ void Reciprocal::visit(Fields& fields) {
 }
 
 void Reciprocal::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data", data)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data", data)) return;
   check.same_size("dst", dst, "data", data);
   check.computable("dst", dst);
   check.computable("data", data);

@@ -58,7 +58,8 @@ void TensorCopy::visit(Fields& fields) {
 }
 
 void TensorCopy::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("src", src) || !check.same_size("dst", dst, "src", src))
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "src", src) ||
+      !check.same_size("dst", dst, "src", src))
     return;
   if (dst.dtype != src.dtype) {
     check.computable("dst", dst);
@@ -131,11 +132,11 @@ void TensorCopyPredicated::visit(Fields& fields) {
 }
 
 void TensorCopyPredicated::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("predicate", predicate)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "predicate", predicate)) return;
   check.dtype("predicate", predicate, {DType::u8, DType::u16, DType::u32});
   check.same_size("dst", dst, "predicate", predicate);
   if (const View* tile = src.view()) {
-    if (!check.on_chip("src", *tile)) return;
+    if (!engine_operand(check, "src", *tile)) return;
     check.same_size("dst", dst, "src", *tile);
     check.same_dtype("src", *tile, "dst", dst);
     check.not_both_psum("src", *tile, "predicate", predicate);
@@ -212,7 +213,7 @@ void Memset::visit(Fields& fields) {
 }
 
 void Memset::check(Check& check) const {
-  if (!check.on_chip("dst", dst)) return;
+  if (!engine_operand(check, "dst", dst)) return;
   if (engine == Engine::gpsimd) gpsimd_reaches(check, "dst", dst, "use the Vector engine");
   const std::string_view dtype = headway::name_of(dst.dtype);
   if (!check.require(!value.view(), "memset-value", "value", "must be a constant, not a tensor")) return;

@@ -81,7 +81,7 @@ void TensorReduce::visit(Fields& fields) {
 }
 
 void TensorReduce::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data", data)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data", data)) return;
   check.same_partitions("dst", dst, "data", data);
   const bool bits = is_bitwise(op);
   check.require(is_reduction(op) && op != Alu::average, "op", "op", "{} can't reduce", name_of(op));
@@ -166,7 +166,7 @@ void TensorScalarReduce::visit(Fields& fields) {
 }
 
 void TensorScalarReduce::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data", data)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data", data)) return;
   check.same_size("dst", dst, "data", data);
   check.computable("dst", dst);
   check.computable("data", data);
@@ -245,7 +245,7 @@ void TensorScalarCumulative::visit(Fields& fields) {
 }
 
 void TensorScalarCumulative::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("src", src)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "src", src)) return;
   check.same_size("dst", dst, "src", src);
   for (const auto& [name, view] : {std::pair{"dst", &dst}, std::pair{"src", &src}})
     check.dtype(name, *view,
@@ -308,7 +308,9 @@ void TensorTensorScan::visit(Fields& fields) {
 }
 
 void TensorTensorScan::check(Check& check) const {
-  if (!check.on_chip("dst", dst) || !check.on_chip("data0", data0) || !check.on_chip("data1", data1)) return;
+  if (!engine_operand(check, "dst", dst) || !engine_operand(check, "data0", data0) ||
+      !engine_operand(check, "data1", data1))
+    return;
   check.same_size("dst", dst, "data0", data0);
   check.same_size("data0", data0, "data1", data1);
   check.not_both_psum("data0", data0, "data1", data1);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -16,8 +17,8 @@ using reference::kLies;
 using reference::kWritable;
 using reference::Lie;
 
-// Every byte a different one, as far as they go.
-void fill_bits(Harness& h, const Tile& tile, Choices& choose) {
+// Numbers that dtypes which nothing computes with can hold too.
+void fill_any(Harness& h, const Tile& tile, Choices& choose) {
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < tile.view().elements(); ++i)
     numbers.push_back(static_cast<double>(choose.below(200)));
@@ -42,7 +43,7 @@ TEST(TensorCopy, BitsOfTheSameDtype) {
     const std::int64_t rows = choose.rows(), n = choose.elements();
     const Tile src = reference::tile(h, choose.buffer(), dtype, rows, n, choose.of(kLies));
     const Tile dst = reference::tile(h, choose.buffer(), dtype, rows, n, kLies[choose.below(kWritable)]);
-    fill_bits(h, src, choose);
+    fill_any(h, src, choose);
     tensor_copy(dst, src);
     h.run();
     ASSERT_EQ(h.bits(dst), h.bits(src)) << i;
@@ -101,13 +102,13 @@ TEST(TensorCopy, ResultsMayLieOnTheSource) {
   for (DType dtype : {DType::f32, DType::bf16, DType::u8})
     for (const auto& [to, from] : {std::pair{0, 9}, std::pair{9, 0}, std::pair{4, 4}}) {
       Harness h;
-      const Tile t = h.nki.sbuf(dtype, {128, 60});
+      const Tile t = h.nki.sbuf(dtype, {128, 1020});
       const std::vector<double> x = reference::fill(h, t);
-      tensor_copy(t(ds(0, 128), ds(to, 50)), t(ds(0, 128), ds(from, 50)));
+      tensor_copy(t(ds(0, 128), ds(to, 1000)), t(ds(0, 128), ds(from, 1000)));
       h.run();
-      const std::vector<double> got = h.numbers(t(ds(0, 128), ds(to, 50)));
+      const std::vector<double> got = h.numbers(t(ds(0, 128), ds(to, 1000)));
       for (std::size_t k = 0; k < got.size(); ++k)
-        ASSERT_EQ(got[k], x[k / 50 * 60 + k % 50 + static_cast<std::size_t>(from)]);
+        ASSERT_EQ(got[k], x[k / 1000 * 1020 + k % 1000 + static_cast<std::size_t>(from)]);
     }
 }
 
@@ -129,17 +130,36 @@ TEST(TensorCopy, OntoItself) {
   EXPECT_EQ(h.numbers(same.reinterpret(DType::i32)), whole);
 }
 
-// Of elements of dst that lie on each other the last one stays.
-TEST(TensorCopy, RepeatedDestination) {
+// Neighbours that become each other.
+TEST(TensorCopy, StridedOntoItsNeighbours) {
   Harness h;
-  const Tile src = h.nki.sbuf(DType::f32, {128, 4, 3}), dst = h.nki.sbuf(DType::f32, {128, 3});
-  const std::vector<double> x = h.fill(src);
-  tensor_copy(dst.pattern({{3, 128}, {0, 4}, {1, 3}}), src);
+  const Tile t = h.nki.sbuf(DType::f32, {64, 102});
+  const std::vector<double> x = h.fill(t);
+  tensor_copy(t(ds(0, 64), range(2, 102, 2)), t(ds(0, 64), range(0, 100, 2)));
   h.run();
+  std::vector<double> expected = x;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (k % 102 >= 2 && k % 2 == 0) expected[k] = x[k - 2];
+  EXPECT_EQ(h.numbers(t), expected);
+}
+
+// Of elements of dst that lie on each other the last one stays, on any number of threads and wherever they
+// come from.
+TEST(TensorCopy, RepeatedDestination) {
+  Harness h(trn2(), 2);
+  const Tile src = h.nki.sbuf(DType::f32, {1, 64, 300}), dst = h.nki.sbuf(DType::f32, {1, 300});
+  const Tile square = h.nki.sbuf(DType::f32, {1, 64, 64}), sums = h.nki.sbuf(DType::f32, {1, 127});
+  const std::vector<double> x = h.fill(src), y = h.fill(square);
+  tensor_copy(dst.pattern({{300, 1}, {0, 64}, {1, 300}}), src);
+  tensor_copy(sums.pattern({{127, 1}, {1, 64}, {1, 64}}), square.permute({0, 2, 1}));
+  h.run();
+  EXPECT_EQ(h.numbers(dst), (std::vector<double>(x.end() - 300, x.end())));
   std::vector<double> expected;
-  for (std::size_t r = 0; r < 128; ++r)
-    for (std::size_t k = 0; k < 3; ++k) expected.push_back(x[r * 12 + 9 + k]);
-  EXPECT_EQ(h.numbers(dst), expected);
+  for (std::size_t p = 0; p < 127; ++p) {
+    const std::size_t row = std::min<std::size_t>(p, 63);
+    expected.push_back(y[(p - row) * 64 + row]);
+  }
+  EXPECT_EQ(h.numbers(sums), expected);
 }
 
 TEST(TensorCopy, AcrossPartitionsAndDynamic) {
@@ -189,6 +209,9 @@ TEST(TensorCopy, Rules) {
   const Tile hbm = h.nki.input("x", DType::f32, {128, 8}), packed = h.nki.sbuf(DType::f8e5m2_x4, {128, 8});
   EXPECT_BREAKS("buffer", "dst", tensor_copy(hbm, a));
   EXPECT_BREAKS("buffer", "src", tensor_copy(a, hbm));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "dst", tensor_copy(longer, a));
+  EXPECT_BREAKS("free-size", "src", tensor_copy(a, longer));
   EXPECT_BREAKS("partitions", "src has 32", tensor_copy(a, a(ds(0, 32))));
   EXPECT_BREAKS("shape", "src has 3", tensor_copy(a, a(ds(0, 128), ds(0, 3))));
   EXPECT_BREAKS("dtype", "dst", tensor_copy(packed, a));
@@ -281,6 +304,11 @@ TEST(TensorCopyPredicated, Rules) {
   EXPECT_BREAKS("buffer", "dst", tensor_copy_predicated(hbm, a, mask));
   EXPECT_BREAKS("buffer", "src", tensor_copy_predicated(a, hbm, mask));
   EXPECT_BREAKS("buffer", "predicate", tensor_copy_predicated(a, a, far_mask));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  const Tile long_mask = h.nki.sbuf(DType::u8, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "dst", tensor_copy_predicated(longer, a, mask));
+  EXPECT_BREAKS("free-size", "src", tensor_copy_predicated(a, longer, mask));
+  EXPECT_BREAKS("free-size", "predicate", tensor_copy_predicated(a, a, long_mask));
   EXPECT_BREAKS("dtype", "uint8 or uint16 or uint32", tensor_copy_predicated(a, a, a));
   EXPECT_BREAKS("dtype", "is bfloat16, but dst is float32", tensor_copy_predicated(a, half, mask));
   EXPECT_BREAKS("dtype", "float8_e5m2_x4", tensor_copy_predicated(packed, 0, mask));
@@ -349,6 +377,7 @@ TEST(Memset, Rules) {
   const Tile bytes = h.nki.sbuf(DType::u8, {128, 8}), shorts = h.nki.sbuf(DType::i16, {128, 8});
   const Tile hbm = h.nki.output("x", DType::f32, {128, 8}), packed = h.nki.sbuf(DType::f8e5m2_x4, {128, 8});
   EXPECT_BREAKS("buffer", "dst", memset(hbm, 0));
+  EXPECT_BREAKS("free-size", "dst", memset(h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769), 0));
   EXPECT_BREAKS("memset-value", "constant", memset(a, a(ds(0, 128), ds(0, 1))));
   EXPECT_BREAKS("memset-value", "2 is a float", memset(ints, 2.0));
   EXPECT_BREAKS("memset-value", "only be set to 0", memset(packed, 1));

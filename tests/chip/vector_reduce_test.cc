@@ -164,6 +164,9 @@ TEST(TensorReduce, Rules) {
   const Tile hbm = h.nki.input("x", DType::f32, {128, 4}), packed = h.nki.sbuf(DType::f8e5m2_x4, {128, 4});
   EXPECT_BREAKS("buffer", "data", tensor_reduce(one, Alu::add, hbm, {1}));
   EXPECT_BREAKS("buffer", "dst", tensor_reduce(hbm, Alu::add, a, {2}));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "data", tensor_reduce(one, Alu::add, longer, {1, 2}));
+  EXPECT_BREAKS("free-size", "dst", tensor_reduce(longer, Alu::add, a, {1, 2}));
   EXPECT_BREAKS("partitions", "has 32 partitions", tensor_reduce(one(ds(0, 32)), Alu::add, four, {1}));
   EXPECT_BREAKS("dtype", "data", tensor_reduce(one, Alu::add, packed, {1}));
   EXPECT_BREAKS("dtype", "dst", tensor_reduce(packed, Alu::add, a, {2}));
@@ -290,6 +293,9 @@ TEST(TensorScalarReduce, Rules) {
   };
   EXPECT_BREAKS("buffer", "dst", record(hbm, a));
   EXPECT_BREAKS("buffer", "data", record(a, hbm));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "dst", record(longer, a));
+  EXPECT_BREAKS("free-size", "data", record(a, longer));
   EXPECT_BREAKS("partitions", "data", record(a, a(ds(0, 32))));
   EXPECT_BREAKS("shape", "data", record(a, a(ds(0, 128), ds(0, 3))));
   EXPECT_BREAKS("dtype", "dst", record(packed, a));
@@ -322,7 +328,20 @@ TEST(TensorScalarReduce, Rules) {
                 with({.reduce_cmd = ReduceCmd::load_reduce, .reduce_init = Scalar(a)}));
 }
 
-TEST(TensorScalarReduce, LargestMagnitudeOnTrainium3) {
+TEST(TensorScalarReduce, FieldsAreAllOfIt) {
+  Harness h;
+  const Tile a = h.nki.sbuf(DType::f32, {128, 8}), one = h.nki.sbuf(DType::f32, {128, 1});
+  tensor_scalar_reduce(a, a, Alu::add, 1.0, Alu::maximum, View(one),
+                       {.reduce_cmd = ReduceCmd::load_reduce, .reduce_init = 3.0, .reduce_res_negate = true});
+  tensor_scalar_cumulative(a, a, Alu::add, Alu::minimum, one,
+                           {.imm1 = Scalar(one), .reduce_cmd = ReduceCmd::load_reduce});
+  tensor_reduce(one, Alu::add, a, {1}, {.negate = true, .keepdims = true});
+  tensor_tensor_scan(a, a, a, one, Alu::multiply, Alu::add, {.reverse0 = true, .reverse1 = true});
+  for (const auto& instruction : h.nki.program().instructions)
+    EXPECT_EQ(to_string(*copy(*instruction), h.nki.program()), to_string(*instruction, h.nki.program()));
+}
+
+TEST(TensorScalarReduce, SquaresOnTrainium3) {
   Harness h(trn3());
   const Tile a = h.nki.sbuf(DType::f32, {1, 3}), sum = h.nki.sbuf(DType::f32, {1, 1});
   h.set(a, {-2, 1, 3});
@@ -391,6 +410,9 @@ TEST(TensorScalarCumulative, Rules) {
                           const Scalar& imm0 = 1.0f) { tensor_scalar_cumulative(dst, src, op0, op1, imm0); };
   EXPECT_BREAKS("buffer", "dst", record(hbm, a));
   EXPECT_BREAKS("buffer", "src", record(a, hbm));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "dst", record(longer, a));
+  EXPECT_BREAKS("free-size", "src", record(a, longer));
   EXPECT_BREAKS("partitions", "src", record(a, a(ds(0, 32))));
   EXPECT_BREAKS("shape", "src", record(a, a(ds(0, 128), ds(0, 3))));
   EXPECT_BREAKS("dtype", "not int32", record(ints, a));
@@ -488,6 +510,10 @@ TEST(TensorTensorScan, Rules) {
   EXPECT_BREAKS("buffer", "dst", record(hbm, a, a));
   EXPECT_BREAKS("buffer", "data0", record(a, hbm, a));
   EXPECT_BREAKS("buffer", "data1", record(a, a, hbm));
+  const Tile longer = h.nki.sbuf(DType::f32, {128, 2, 1}).broadcast(2, 32769);
+  EXPECT_BREAKS("free-size", "dst", record(longer, a, a));
+  EXPECT_BREAKS("free-size", "data0", record(a, longer, a));
+  EXPECT_BREAKS("free-size", "data1", record(a, a, longer));
   EXPECT_BREAKS("partitions", "data0", record(a, a(ds(0, 32)), a(ds(0, 32))));
   EXPECT_BREAKS("partitions", "data1", record(a, a, a(ds(0, 32))));
   EXPECT_BREAKS("shape", "data0", record(a, narrow, narrow));

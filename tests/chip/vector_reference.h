@@ -194,6 +194,25 @@ inline std::vector<double> fill(Harness& h, const Tile& tile) {
   return h.fill(tile, -4, 4);
 }
 
+inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+// Random bits of integers, kept in doubles (32 bits at most).
+inline std::vector<double> fill_bits(Harness& h, const Tile& tile, Choices& choose,
+                                     std::uint64_t below = kAll) {
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < tile.view().elements(); ++i) {
+    const std::uint64_t range = std::uint64_t{1} << (8 * size_of(tile.dtype()));
+    std::uint64_t bits = static_cast<std::uint64_t>(choose.below(1 << 30)) * 7919 % range % below;
+    double number = static_cast<double>(bits);
+    const bool is_signed =
+        tile.dtype() == DType::i8 || tile.dtype() == DType::i16 || tile.dtype() == DType::i32;
+    if (is_signed && bits >= range / 2) number -= static_cast<double>(range);
+    numbers.push_back(number);
+  }
+  h.set(tile, numbers);
+  return h.numbers(tile);
+}
+
 inline constexpr Alu kBinary[] = {Alu::add,           Alu::subtract,   Alu::multiply,   Alu::maximum,
                                   Alu::minimum,       Alu::equal,      Alu::not_equal,  Alu::greater,
                                   Alu::greater_equal, Alu::less,       Alu::less_equal, Alu::logical_and,
