@@ -17,6 +17,7 @@ using simd::from_bits;
 using simd::I32;
 using simd::kLanes;
 using simd::splat;
+using simd::U32;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -53,7 +54,6 @@ inline F32 exponential(F32 x) {
   p = p * r + 2 * 0.166665196f;
   p = p * r + 2 * 0.49999994f;
   p = p * (r * r) + (r + r) + 2.0f;
-  using simd::U32;
   const F32 scaled = reinterpret_cast<F32>(reinterpret_cast<U32>(p) + (reinterpret_cast<U32>(shifted) << 23));
   const F32 y = x <= largest ? scaled : x + kInfinity;  // NaN stays NaN
   return x < -87.33f ? splat(0) : y;
@@ -65,7 +65,8 @@ inline F32 logistic(F32 x) { return 1.0f / (1.0f + exponential(-x)); }
 inline F32 logarithm(F32 x) {
   constexpr std::int32_t root_half =
       0x3f3504f3;  // the bits of sqrt(1/2): the mantissa is taken from there to sqrt(2)
-  const I32 raw = bits(x) - root_half;
+  // Unsigned: negative numbers, whose result isn't used, wrap around.
+  const I32 raw = reinterpret_cast<I32>(reinterpret_cast<U32>(x) - static_cast<std::uint32_t>(root_half));
   const F32 e = __builtin_convertvector(raw >> 23, F32);
   const F32 f = from_bits((raw & 0x7fffff) + root_half) - 1.0f;
   F32 p = f * -0.0763434023f + 0.127615154f;
