@@ -299,14 +299,16 @@ bool Check::instruction(const Instruction& instruction) {
     instruction.check(*this);
     if (held_) {
       const Engines legal = instruction.engines(*this);
-      std::vector<std::string_view> names;
-      for (std::size_t e = 1; e < names_of(Engine{}).size(); ++e)
-        if (legal.has(static_cast<Engine>(e))) names.push_back(names_of(Engine{})[e]);
-      if (require(!legal.empty(), "engine", "", "no engine of {} can run it with these operands", spec.name))
-        require(instruction.engine == Engine::unknown || legal.has(instruction.engine), "engine", "engine",
-                "the {} engine can't run it with these operands; {} can",
-                names_of(Engine{})[static_cast<std::size_t>(instruction.engine) % names_of(Engine{}).size()],
-                fmt::join(names, ", "));
+      const bool possible =
+          require(!legal.empty(), "engine", "", "no engine of {} can run it with these operands", spec.name);
+      if (possible && instruction.engine != Engine::unknown && !legal.has(instruction.engine)) {
+        const auto all = names_of(Engine{});
+        std::vector<std::string_view> names;
+        for (std::size_t e = 1; e < all.size(); ++e)
+          if (legal.has(static_cast<Engine>(e))) names.push_back(all[e]);
+        require(false, "engine", "engine", "the {} engine can't run it with these operands; {} can",
+                all[static_cast<std::size_t>(instruction.engine)], fmt::join(names, ", "));
+      }
     }
   }
   current_ = nullptr;

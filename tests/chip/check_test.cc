@@ -357,6 +357,18 @@ TEST_F(Rules, OfWholePrograms) {
   EXPECT_BREAKS("loop-nesting", "the loop is never ended", shuffled({0, 2, 3}));
 }
 
+// A loop that can't begin takes its end with it, and nothing else.
+TEST_F(Rules, OfBrokenLoopsInFiles) {
+  Recorder r("k", trn2());
+  fori_loop(r, 0, 5, 1, [&](Register) { fori_loop(r, 0, 5, 1, [&](Register) {}); });
+  Program program = r.finish();
+  dynamic_cast<ForiBegin&>(*program.instructions[1]).step = 0;
+  Diagnostics all(Diagnostics::Mode::collect);
+  EXPECT_FALSE(Check::whole(trn2(), program, all));
+  EXPECT_EQ(all.errors(), 1u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(program.instructions[i]->broken, i == 1 || i == 2) << i;
+}
+
 TEST_F(Rules, ReportsEverythingWhenCollecting) {
   Diagnostics all(Diagnostics::Mode::collect);
   Recorder r("k", trn2(), &all);
@@ -427,9 +439,9 @@ TEST(MayOverlap, IsExact) {
       v.tensor = tensor;
       const bool chip = tensor != 4;
       v.dtype = draw(0, 1) ? DType::u8 : DType::f32;
-      v.rank = static_cast<std::uint8_t>(draw(chip ? 2 : 1, chip ? 3 : 2));
+      v.rank = static_cast<std::uint8_t>(draw(chip ? 2 : 1, chip ? 5 : 4));
       v.offset = draw(0, 20);
-      for (int d = 0; d < v.rank; ++d) v.pairs[static_cast<std::size_t>(d)] = {draw(-9, 9), draw(1, 4)};
+      for (int d = 0; d < v.rank; ++d) v.pairs[static_cast<std::size_t>(d)] = {draw(-9, 9), draw(1, 3)};
       if (chip) {
         v.pairs[0] = {1, draw(1, 3)};
         v.partition = draw(0, 3);
