@@ -46,6 +46,13 @@ Machine::Machine(const Spec& spec, std::vector<const Program*> programs, int lnc
   if (static_cast<std::int64_t>(programs.size()) > spec.cores)
     throw InputError("launch",
                      fmt::format("{} cores, a {} chip has {}", programs.size(), spec.name, spec.cores));
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const Program& p = *programs[i];
+    if (p.num_programs != lnc || p.program_id != static_cast<int>(i) % lnc)
+      throw InputError("launch",
+                       fmt::format("'{}' was recorded as core {} of {}, but would run as core {} of {}",
+                                   p.kernel, p.program_id, p.num_programs, static_cast<int>(i) % lnc, lnc));
+  }
   shared_->ranks.resize(programs.size() / static_cast<std::size_t>(lnc));
   shared_->positions.resize(programs.size());
   shared_->releases.resize(programs.size());

@@ -129,7 +129,8 @@ TEST(Execute, Bindings) {
   const auto machine = [&](std::size_t programs, int lnc) {
     Machine(trn2(), std::vector<const Program*>(programs, &program), lnc, pool, diagnostics);
   };
-  EXPECT_NO_THROW(machine(4, 2));
+  EXPECT_NO_THROW(machine(4, 1));
+  EXPECT_THROW(machine(4, 2), InputError);  // recorded for one core
   EXPECT_THROW(machine(0, 1), InputError);
   EXPECT_THROW(machine(3, 2), InputError);
   EXPECT_THROW(machine(2, 0), InputError);
