@@ -54,7 +54,7 @@ void AllGatherV::visit(Fields& fields) {
 }
 
 void AllGatherV::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_tensors(check, false, Many::one);
   check.require(check.program.num_programs == 2, "lnc", "", "needs LNC 2; this kernel has {} cores",
                 check.program.num_programs);
@@ -148,7 +148,7 @@ void CollectivePermuteImplicitCurrentProcessingRankId::visit(Fields& fields) {
   fields.integer("channel_id", channel_id);
 }
 void CollectivePermuteImplicitCurrentProcessingRankId::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check.require(channel_id >= 0 && channel_id <= 3, "channels", "channel_id", "is {}; channels are 0 to 3",
                 channel_id);
 }

@@ -139,7 +139,7 @@ void ReplicaGroup::visit(Fields& fields) {
   fields.integers("replica_group_sizes", sizes);
 }
 
-void ReplicaGroup::check(Check& check) const {
+bool ReplicaGroup::check(Check& check) const {
   const auto count = static_cast<std::int64_t>(ranks.size());
   std::int64_t total = 0;
   bool sound = !sizes.empty();
@@ -149,18 +149,20 @@ void ReplicaGroup::check(Check& check) const {
   }
   if (!check.require(sound && total == count, "replica-group", "replica_group",
                      "groups of {} ranks don't make {} ranks", to_string(Shape(sizes)), count))
-    return;
-  check.require(std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == sizes[0]; }),
-                "replica-group", "replica_group", "the groups have {} ranks; all must have as many",
-                to_string(Shape(sizes)));
+    return false;
+  bool held = check.require(
+      std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == sizes[0]; }),
+      "replica-group", "replica_group", "the groups have {} ranks; all must have as many",
+      to_string(Shape(sizes)));
   std::set<std::int64_t> seen;
   for (std::int64_t rank : ranks) {
-    check.require(rank >= 0 && rank < ranks_of_chip(check), "replica-group", "replica_group",
-                  "has rank {}; a {} chip has ranks 0 to {} with {} cores each", rank, check.spec.name,
-                  ranks_of_chip(check) - 1, check.program.num_programs);
-    check.require(seen.insert(rank).second, "replica-group", "replica_group", "has rank {} more than once",
-                  rank);
+    held &= check.require(rank >= 0 && rank < ranks_of_chip(check), "replica-group", "replica_group",
+                          "has rank {}; a {} chip has ranks 0 to {} with {} cores each", rank,
+                          check.spec.name, ranks_of_chip(check) - 1, check.program.num_programs);
+    held &= check.require(seen.insert(rank).second, "replica-group", "replica_group",
+                          "has rank {} more than once", rank);
   }
+  return held;
 }
 
 // --- What all collectives are ---
@@ -327,7 +329,7 @@ void AllReduce::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void AllReduce::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_tensors(check, true, Many::in_hbm);
   check_shapes(check, 0, 1, 1);
   check_op(check, op);
@@ -352,7 +354,7 @@ void ReduceScatter::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void ReduceScatter::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_tensors(check, true, Many::in_hbm);
   check_dim(check, collective_dim, 0, "for reduce_scatter");
   if (!replica_group.sizes.empty())
@@ -381,7 +383,7 @@ void AllGather::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void AllGather::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_tensors(check, true, Many::in_hbm);
   if (srcs.empty() || replica_group.sizes.empty()) return;
   if (check.buffer(srcs[0]) == Buffer::sbuf) {
@@ -418,7 +420,7 @@ void AllToAll::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void AllToAll::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_tensors(check, false, Many::in_hbm);
   check_dim(check, collective_dim, 0, "for all_to_all");
   if (replica_group.sizes.empty()) return;
@@ -497,7 +499,7 @@ void CollectivePermuteImplicit::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void CollectivePermuteImplicit::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_channels(check, channel_ids, srcs.size(), replica_group);
   check_tensors(check, true, Many::channels, "_by_channel");
   check_shapes(check, 0, 1, 1);
@@ -516,7 +518,7 @@ void CollectivePermuteImplicitReduce::visit(Fields& fields) {
   fields.integer("priority", priority);
 }
 void CollectivePermuteImplicitReduce::check(Check& check) const {
-  replica_group.check(check);
+  if (!replica_group.check(check)) return;
   check_channels(check, channel_ids, srcs.size(), replica_group);
   check_tensors(check, true, Many::channels, "_by_channel");
   check_shapes(check, 0, 1, 1);

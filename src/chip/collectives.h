@@ -26,8 +26,8 @@ struct ReplicaGroup {
   // The ranks of the group that has `rank`; none where no group has it.
   std::span<const std::int64_t> group_of(std::int64_t rank) const;
   void visit(Fields& fields);
-  // "replica-group"
-  void check(Check& check) const;
+  // "replica-group". Whether it held.
+  bool check(Check& check) const;
 };
 
 // What all of them are.
