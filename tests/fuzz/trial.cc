@@ -207,16 +207,9 @@ void check_and_run(Launch& launch, Draw& draw, Tally& tally) {
   const auto mode = draw.percent(50) ? Diagnostics::Mode::stop : Diagnostics::Mode::collect;
   Diagnostics diagnostics(mode);
   bool legal = true;
-  bool declared = true;
   const std::string refused = ending(
       [&] {
-        for (Program& program : launch.programs) {
-          const std::size_t before = diagnostics.errors();
-          Check check(*launch.spec, program, diagnostics);
-          for (const Tensor& tensor : program.tensors) declared &= check.tensor(tensor);
-          declared &= diagnostics.errors() == before;
-          legal &= Check::whole(*launch.spec, program, diagnostics);
-        }
+        for (Program& program : launch.programs) legal &= Check::whole(*launch.spec, program, diagnostics);
       },
       "checking");
   if (mode == Diagnostics::Mode::collect) {
@@ -224,8 +217,12 @@ void check_and_run(Launch& launch, Draw& draw, Tally& tally) {
   } else if (!refused.empty()) {
     ++tally.rules[rule_of(refused)];
   }
-  if (legal && !refused.empty()) legal = false;
-  // Collecting, a program with illegal instructions runs all the same; not one that can't even be declared.
+  legal &= refused.empty();
+  // Collecting, a program with illegal instructions runs all the same; not one that can't even be declared,
+  // whose instructions weren't looked at.
+  const bool declared =
+      std::none_of(diagnostics.all().begin(), diagnostics.all().end(),
+                   [](const Diagnostic& diagnostic) { return diagnostic.instruction.empty(); });
   if (!legal) ++tally.refused;
   if (!refused.empty() || !declared) return;
   for (const Program& program : launch.programs)
