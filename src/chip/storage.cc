@@ -103,8 +103,10 @@ void Storage::mark(std::int64_t begin, std::int64_t end) {
   std::uint64_t fresh = ~std::uint64_t{0} << (begin % 64);
   for (;; fresh = ~std::uint64_t{0}) {
     if (word == last && end % 64 != 0) fresh &= (std::uint64_t{1} << (end % 64)) - 1;
-    written_bytes_ += std::popcount(fresh & ~words[word]);
-    words[word] |= fresh;
+    if (const std::uint64_t missing = fresh & ~words[word]; missing != 0) {
+      written_bytes_ += std::popcount(missing);
+      words[word] |= missing;
+    }
     if (word == last) break;
     ++word;
   }
