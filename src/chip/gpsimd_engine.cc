@@ -374,7 +374,6 @@ void SequenceBounds::check(Check& check) const {
 
 void SequenceBounds::apply(Core& core) const {
   const Block in = core.read("segment_ids", segment_ids);
-  const Block out = core.write("dst", dst);
   const std::int64_t n = in.elements;
   // As double: exact for both dtypes, so that large ids stay apart.
   auto* ids = reinterpret_cast<double*>(core.scratch(0, 2 * n, 0));
@@ -399,7 +398,7 @@ void SequenceBounds::apply(Core& core) const {
     std::fill(ends + begin, ends + end, padding ? -1.0f : static_cast<float>(end));
     begin = end;
   }
-  write_row(out, 0, begins);
+  write_row(core.write("dst", dst), 0, begins);
 }
 
 void sequence_bounds(const Tile& dst, const Tile& segment_ids, Here here) {

@@ -510,6 +510,7 @@ TEST(SequenceBounds, RefusesIdsThatAreNone) {
     h.set(ids, {0, 2, wrong});
     sequence_bounds(dst, ids);
     EXPECT_BREAKS("segment-id", "element 2 is", h.run());
+    EXPECT_FALSE(h.written(dst));
   }
 }
 
