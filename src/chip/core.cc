@@ -482,6 +482,18 @@ void Core::set_psum_state(const View& view, PsumState state) {
     const std::int64_t across = (t.row_bytes() + kPsumElement - 1) / kPsumElement;
     a.each.assign(static_cast<std::size_t>(t.shape[0] * across), a.all);
   }
+  // Rows of one run of whole elements are filled as such.
+  std::int64_t run = 1;
+  for (int d = view.rank - 1; d >= 1 && run > 0; --d) {
+    const Pair& p = view.pairs[static_cast<std::size_t>(d)];
+    if (p.count != 1) run = p.step == run ? run * p.count : 0;
+  }
+  if (run > 0 && size_of(view.dtype) == kPsumElement && view.dynamic < 0) {
+    const std::int64_t across = t.row_bytes() / kPsumElement;
+    for (std::int64_t r = 0; r < view.rows(); ++r)
+      std::fill_n(a.each.begin() + (view.partition + r) * across + view.offset, run, state);
+    return;
+  }
   // A dynamic view may have moved anywhere; its static part stands for it, as matmuls have no dynamic
   // destination.
   for_each_psum_element(t, view, [&](std::int64_t i) {
@@ -567,8 +579,10 @@ void Core::poison(const Instruction& instruction) {
     Storage& memory = storage(view.tensor);
     memory.own();
     if (instruction.broken) {
-      // The view itself may be what is wrong. Large memories count as written; their pages stay untouched, zero.
-      if (memory.bytes() < Storage::kLazy || (is_on_chip(program_.tensors[view.tensor].buffer) && !program_.tensors[view.tensor].address))
+      // The view itself may be what is wrong. Large memories count as written; their pages stay untouched,
+      // zero.
+      if (memory.bytes() < Storage::kLazy ||
+          (is_on_chip(program_.tensors[view.tensor].buffer) && !program_.tensors[view.tensor].address))
         std::memset(memory.data(), 0xff, static_cast<std::size_t>(memory.bytes()));
       memory.mark_all();
     } else {

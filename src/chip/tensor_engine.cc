@@ -61,13 +61,14 @@ void NcMatmul::check(Check& c) const {
   c.in_sbuf("moving", moving);
   c.in("dst", dst, {Buffer::psum});
   for (const auto& [operand, view] : {std::pair{"stationary", &stationary}, std::pair{"moving", &moving}}) {
-    c.dtype(operand, *view,
-            {DType::f32, DType::tf32, DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2, DType::f8e4m3fn});
+    c.dtype(
+        operand, *view,
+        {DType::f32, DType::tf32, DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2, DType::f8e4m3fn});
     if (view->dtype == DType::f8e4m3fn) c.generation(4, "a float8_e4m3fn operand");
   }
   c.require(is_32_bit(stationary.dtype) == is_32_bit(moving.dtype), "dtype", "stationary",
-            "is {} and moving {}: float32 and tfloat32 pair only with each other", headway::name_of(stationary.dtype),
-            headway::name_of(moving.dtype));
+            "is {} and moving {}: float32 and tfloat32 pair only with each other",
+            headway::name_of(stationary.dtype), headway::name_of(moving.dtype));
   const bool both_e4m3 = (stationary.dtype == DType::f8e4m3fn && moving.dtype == DType::f8e4m3) ||
                          (stationary.dtype == DType::f8e4m3 && moving.dtype == DType::f8e4m3fn);
   c.require(!both_e4m3, "dtype", "stationary", "float8_e4m3fn and float8_e4m3 don't mix in a product");
@@ -92,8 +93,8 @@ void NcMatmul::check(Check& c) const {
   }
   c.require(m <= spec.stationary_columns, "matmul-size", "stationary", "{} columns, at most {}", m,
             spec.stationary_columns);
-  c.require(n <= spec.moving_columns, "matmul-size", "moving", "{} columns, at most {} on {}", n, spec.moving_columns,
-            spec.name);
+  c.require(n <= spec.moving_columns, "matmul-size", "moving", "{} columns, at most {} on {}", n,
+            spec.moving_columns, spec.name);
   c.require(dst.rows() == m && dst.row_elements() == n, "shape", "dst", "must be [{}, {}], not {}", m, n,
             to_string(dst.shape()));
   c.require(dst.dynamic < 0, "dynamic-offset", "dst", "a product can't go to a dynamic place in PSUM");
@@ -102,11 +103,13 @@ void NcMatmul::check(Check& c) const {
     const int bytes = size_of(stationary.dtype);
     const bool same = size_of(dst.dtype) == bytes || (bytes == 1 && size_of(dst.dtype) == 2);
     if (spec.generation >= 3)
-      c.require(same, "dtype", "dst", "a transpose of {} gives elements of {} bits, not {}", headway::name_of(stationary.dtype),
-                bytes == 1 ? 16 : 8 * bytes, headway::name_of(dst.dtype));
-    c.require(!accumulate.value_or(false), "accumulate", "accumulate", "a transpose can't be added to anything");
+      c.require(same, "dtype", "dst", "a transpose of {} gives elements of {} bits, not {}",
+                headway::name_of(stationary.dtype), bytes == 1 ? 16 : 8 * bytes, headway::name_of(dst.dtype));
+    c.require(!accumulate.value_or(false), "accumulate", "accumulate",
+              "a transpose can't be added to anything");
   } else if (dst.dtype == DType::bf16 && spec.generation >= 4) {
-    c.broken(Severity::unsupported, "dtype", "dst", "bfloat16 sums in PSUM are legal on " + spec.name + ", not modelled");
+    c.broken(Severity::unsupported, "dtype", "dst",
+             "bfloat16 sums in PSUM are legal on " + spec.name + ", not modelled");
   } else {
     c.dtype("dst", dst, {DType::f32});
   }
@@ -120,8 +123,8 @@ void NcMatmul::check(Check& c) const {
     low *= bytes;
     high = (high + 1) * bytes;
     c.require(low / spec.psum_bank_bytes == (high - 1) / spec.psum_bank_bytes, "psum-bank", "dst",
-              "bytes {} to {} of '{}' cross a PSUM bank; a product stays within one bank of {} bytes", low, high - 1,
-              t.name, spec.psum_bank_bytes);
+              "bytes {} to {} of '{}' cross a PSUM bank; a product stays within one bank of {} bytes", low,
+              high - 1, t.name, spec.psum_bank_bytes);
   }
 
   if (!c.require(tile_position.has_value() == tile_size.has_value(), "array-tile", "tile_position",
@@ -133,20 +136,22 @@ void NcMatmul::check(Check& c) const {
   for (const auto& [what, value, at] :
        {std::tuple{"rows", size.row, position.row}, std::tuple{"columns", size.column, position.column}}) {
     const bool known = value == 64 || value == 128 || (value == 32 && smallest == 32);
-    if (!c.require(known, "array-tile", "tile_size", "{} {}: tiles of the array have {}64 or 128", value, what,
-                   smallest == 32 ? "32, " : ""))
+    if (!c.require(known, "array-tile", "tile_size", "{} {}: tiles of the array have {}64 or 128", value,
+                   what, smallest == 32 ? "32, " : ""))
       continue;
     c.require(at >= 0 && at % value == 0 && at + value <= 128, "array-tile", "tile_position",
               "a tile of {} {} can't start at {}", value, what, at);
   }
   c.require(stationary.rows() <= size.row, "array-tile", "tile_size", "{} rows to contract, the tile has {}",
             stationary.rows(), size.row);
-  c.require(m <= size.column, "array-tile", "tile_size", "{} stationary columns, the tile has {}", m, size.column);
+  c.require(m <= size.column, "array-tile", "tile_size", "{} stationary columns, the tile has {}", m,
+            size.column);
 }
 
 namespace {
 
-// A [rows, row elements] matrix of float32 at `stride` floats a row: the block itself where it can be, else converted to `scratch`.
+// A [rows, row elements] matrix of float32 at `stride` floats a row: the block itself where it can be, else
+// converted to `scratch`.
 struct Matrix {
   const float* data;
   std::int64_t stride;
@@ -167,7 +172,8 @@ Matrix as_floats(Core& core, const Block& block, int slot) {
   return {to, block.elements};
 }
 
-void check_onezero(Core& core, std::string_view operand, const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
+void check_onezero(Core& core, std::string_view operand, const Matrix& matrix, std::int64_t rows,
+                   std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t i = 0; i < columns; ++i) {
       const float value = matrix.data[r * matrix.stride + i];
@@ -188,13 +194,16 @@ void pass_through(Core& core, const NcMatmul& i, const Block& stationary, const 
       const float value = ones.data[r * ones.stride + j];
       if (value == 0) continue;
       if (value != 1 || row_of[static_cast<std::size_t>(j)] >= 0)
-        core.report(Severity::kernel_error, "transpose-identity", "moving",
-                    fmt::format("column {} isn't a column of an identity: a transpose passes elements through, it doesn't "
-                                "add or scale",
-                                j));
+        core.report(
+            Severity::kernel_error, "transpose-identity", "moving",
+            fmt::format(
+                "column {} isn't a column of an identity: a transpose passes elements through, it doesn't "
+                "add or scale",
+                j));
       row_of[static_cast<std::size_t>(j)] = r;
     }
-  std::vector<std::uint32_t> bits(static_cast<std::size_t>(k * m)), row(static_cast<std::size_t>(std::max(m, n)));
+  std::vector<std::uint32_t> bits(static_cast<std::size_t>(k * m)),
+      row(static_cast<std::size_t>(std::max(m, n)));
   for (std::int64_t r = 0; r < k; ++r) {
     const std::uint32_t* values = read_bits(stationary, r, row.data());
     std::copy_n(values, m, bits.begin() + r * m);
@@ -209,7 +218,8 @@ void pass_through(Core& core, const NcMatmul& i, const Block& stationary, const 
   }
 }
 
-constexpr std::int64_t kColumnStep = 128 + 16;  // floats between rows of the packed stationary operand: off a power of two
+constexpr std::int64_t kColumnStep =
+    128 + 16;  // floats between rows of the packed stationary operand: off a power of two
 
 }  // namespace
 
@@ -238,9 +248,10 @@ void NcMatmul::apply(Core& core) const {
       std::replace(mixed.begin(), mixed.end(), PsumState::never, PsumState::other);
     }
     if (std::find(mixed.begin(), mixed.end(), PsumState::other) != mixed.end())
-      core.report(Severity::warning, "accumulate", "dst",
-                  fmt::format("adds to PSUM that no matmul started; the hardware leaves the result undefined. {}",
-                              accumulate ? "Here it adds." : "Here it overwrites."));
+      core.report(
+          Severity::warning, "accumulate", "dst",
+          fmt::format("adds to PSUM that no matmul started; the hardware leaves the result undefined. {}",
+                      accumulate ? "Here it adds." : "Here it overwrites."));
   }
   const Block to = core.write("dst", dst);
   core.set_psum_state(dst, PsumState::matmul);
@@ -252,18 +263,25 @@ void NcMatmul::apply(Core& core) const {
   const std::int64_t panels = simd::panels(n);
   // Columns are divided over the threads; each sum runs over k in the same order whatever their number.
   core.for_rows(panels, m * n * k / 16, [&](std::int64_t begin, std::int64_t end, int thread) {
-    float* packed_a = core.scratch(thread, k * kColumnStep, 3);
     float* packed_b = core.scratch(thread, panels * simd::kTileColumns * k, 4);
+    float* packed_a = core.scratch(thread, k * kColumnStep, 3);
     for (int half = 0; half < (twice ? 2 : 1); ++half)
-      simd::pack_columns(m, depth, a.data + half * m, a.stride, packed_a + half * depth * kColumnStep, kColumnStep, false);
-    for (std::int64_t p = begin; p < end; ++p) {
-      const std::int64_t column = p * simd::kTileColumns, width = std::min<std::int64_t>(simd::kTileColumns, n - column);
-      float* panel = packed_b + (p - begin) * simd::kTileColumns * k;
-      for (int half = 0; half < (twice ? 2 : 1); ++half)
-        simd::pack_b(false, depth, width, b.data + half * n + column, b.stride, panel + half * depth * simd::kTileColumns,
-                     false);
-      simd::gemm_panel(simd::ByRows::no, m, k, packed_a, kColumnStep, panel, c + column, ldc, width, accumulate_in_place);
+      simd::pack_columns(m, depth, a.data + half * m, a.stride, packed_a + half * depth * kColumnStep,
+                         kColumnStep, false);
+    const std::int64_t first = begin * simd::kTileColumns, last = std::min(n, end * simd::kTileColumns);
+    if (twice) {
+      for (std::int64_t column = first; column < last; column += simd::kTileColumns)
+        for (int half = 0; half < 2; ++half)
+          simd::pack_b(false, depth, std::min<std::int64_t>(simd::kTileColumns, last - column),
+                       b.data + half * n + column, b.stride,
+                       packed_b + (column - first) * k + half * depth * simd::kTileColumns, false);
+    } else {
+      simd::pack_b_by_rows(k, last - first, b.data + first, b.stride, packed_b);
     }
+    for (std::int64_t column = first; column < last; column += simd::kTileColumns)
+      simd::gemm_panel(simd::ByRows::no, m, k, packed_a, kColumnStep, packed_b + (column - first) * k,
+                       c + column, ldc, std::min<std::int64_t>(simd::kTileColumns, last - column),
+                       accumulate_in_place);
   });
   if (direct) return;
   std::vector<float> row(static_cast<std::size_t>(n));
@@ -273,15 +291,18 @@ void NcMatmul::apply(Core& core) const {
     if (add || !mixed.empty()) {
       const float* before = read_row(to, r, row.data());
       for (std::int64_t j = 0; j < n; ++j) {
-        const PsumState state = mixed.empty() ? PsumState::matmul : mixed[static_cast<std::size_t>(r * n + j)];
-        if (state == PsumState::matmul || (state == PsumState::other && !overwrite_others)) sums[j] += before[j];
+        const PsumState state =
+            mixed.empty() ? PsumState::matmul : mixed[static_cast<std::size_t>(r * n + j)];
+        if (state == PsumState::matmul || (state == PsumState::other && !overwrite_others))
+          sums[j] += before[j];
       }
     }
     write_row(to, r, sums);
   }
 }
 
-void nc_matmul(const Tile& dst, const Tile& stationary, const Tile& moving, const MatmulOptions& options, Here here) {
+void nc_matmul(const Tile& dst, const Tile& stationary, const Tile& moving, const MatmulOptions& options,
+               Here here) {
   record<NcMatmul>(dst, here, [&](NcMatmul& i) {
     i.dst = dst;
     i.stationary = stationary;
@@ -341,7 +362,8 @@ void NcTranspose::apply(Core& core) const {
   const Block from = core.read("data", data);
   const bool apart = !core.overlap(dst, data);
   const auto aligned = [](const Block& b) {
-    return b.contiguous() && reinterpret_cast<std::uintptr_t>(b.base) % static_cast<unsigned>(b.element_bytes) == 0 &&
+    return b.contiguous() &&
+           reinterpret_cast<std::uintptr_t>(b.base) % static_cast<unsigned>(b.element_bytes) == 0 &&
            b.row_stride % b.element_bytes == 0;
   };
   if (apart && aligned(from)) {
@@ -349,7 +371,9 @@ void NcTranspose::apply(Core& core) const {
     if (aligned(to)) {
       core.for_rows(to.rows, to.rows * to.elements, [&](std::int64_t begin, std::int64_t end, int) {
         if (to.element_bytes == 4) {
-          transpose<std::uint32_t>(from, to, begin, end);
+          simd::transpose(from.rows, end - begin, reinterpret_cast<const float*>(from.base) + begin,
+                          from.row_stride / 4,
+                          reinterpret_cast<float*>(to.base) + begin * (to.row_stride / 4), to.row_stride / 4);
         } else if (to.element_bytes == 2) {
           transpose<std::uint16_t>(from, to, begin, end);
         } else {

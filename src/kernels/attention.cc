@@ -88,15 +88,29 @@ void attention(Recorder& nki, const Tiles& inputs, const Attributes& attributes)
       tensor_copy(least, now);
       const Tile weights = nki.sbuf(dtype, {m, n}), block_sum = nki.sbuf(DType::f32, {m, 1});
       activation(weights, Function::exp, scores,
-                 {.bias = least, .scale = scale, .reduce_op = Alu::add, .reduce_res = block_sum,
+                 {.bias = least,
+                  .scale = scale,
+                  .reduce_op = Alu::add,
+                  .reduce_res = block_sum,
                   .reduce_cmd = ReduceCmd::reset_reduce});
       scalar_tensor_tensor(sum, sum, Alu::multiply, shrink, Alu::add, block_sum);
-      // Weights times values, over blocks of 128 keys.
+      // Weights times values: the weights of each 128 keys transposed beside each other, then moved at once.
+      const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+      const Tile in_psum = nki.psum(dtype, {kBlock, blocks, m}),
+                 turned = nki.sbuf(dtype, {kBlock, blocks, m});
       const Tile block_total = nki.psum(DType::f32, {m, d});
-      for (std::int64_t b = 0; b < n; b += kBlock) {
-        const std::int64_t rows = std::min(kBlock, n - b);
-        nc_matmul(block_total, transposed(nki, weights(ds(0, m), ds(b, rows))),
-                  v_blocks[static_cast<std::size_t>((j + b) / kBlock)]);
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const std::int64_t rows = std::min(kBlock, n - b * kBlock);
+        nc_transpose(in_psum(ds(0, rows), at(b)), weights(ds(0, m), ds(b * kBlock, rows)));
+      }
+      // The last block may have fewer keys than partitions.
+      const std::int64_t whole = n / kBlock, rest = n % kBlock;
+      if (whole > 0) tensor_copy(turned(ds(0, kBlock), ds(0, whole)), in_psum(ds(0, kBlock), ds(0, whole)));
+      if (rest > 0) tensor_copy(turned(ds(0, rest), at(whole)), in_psum(ds(0, rest), at(whole)));
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const std::int64_t rows = std::min(kBlock, n - b * kBlock);
+        nc_matmul(block_total, turned(ds(0, rows), at(b)),
+                  v_blocks[static_cast<std::size_t>(j / kBlock + b)]);
       }
       scalar_tensor_tensor(total, total, Alu::multiply, shrink, Alu::add, block_total);
     }
@@ -110,7 +124,8 @@ void attention(Recorder& nki, const Tiles& inputs, const Attributes& attributes)
 std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
                                            const std::vector<std::vector<double>>& values,
                                            const Attributes& attributes) {
-  const auto queries = static_cast<std::size_t>(inputs[0].shape[0]), keys = static_cast<std::size_t>(inputs[1].shape[0]),
+  const auto queries = static_cast<std::size_t>(inputs[0].shape[0]),
+             keys = static_cast<std::size_t>(inputs[1].shape[0]),
              d = static_cast<std::size_t>(inputs[0].shape[1]);
   const double scale = attributes.number("scale", 1 / std::sqrt(static_cast<double>(d)));
   const bool causal = attributes.flag("causal", false);
@@ -133,8 +148,10 @@ std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
 }  // namespace
 
 Kernel attention_kernel() {
-  return {"attention", "softmax(scale q k^T) v of one head, flash style; attributes causal, scale",
-          {{"q", DType::f32, {512, 128}}, {"k", DType::f32, {512, 128}}, {"v", DType::f32, {512, 128}}}, attention,
+  return {"attention",
+          "softmax(scale q k^T) v of one head, flash style; attributes causal, scale",
+          {{"q", DType::f32, {512, 128}}, {"k", DType::f32, {512, 128}}, {"v", DType::f32, {512, 128}}},
+          attention,
           reference};
 }
 

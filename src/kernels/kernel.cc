@@ -23,8 +23,8 @@ void Attributes::finish(const std::string& kernel) const {
 
 std::span<const Kernel> all_kernels() {
   static const std::vector<Kernel> kernels = {
-      matmul_kernel(), softmax_kernel(), attention_kernel(),
-      race_mistake(), out_of_bounds_mistake(), unwritten_mistake(),
+      matmul_kernel(), softmax_kernel(),        attention_kernel(),
+      race_mistake(),  out_of_bounds_mistake(), unwritten_mistake(),
   };
   return kernels;
 }
@@ -38,10 +38,12 @@ const Kernel& find_kernel(const std::string& name) {
   refuse_name("kernel", "kernel", name, names);
 }
 
-std::vector<chip::Program> record(const Kernel& kernel, const chip::Spec& spec, const std::vector<Parameter>& inputs,
-                                  const Attributes& attributes, chip::Diagnostics* diagnostics) {
+std::vector<chip::Program> record(const Kernel& kernel, const chip::Spec& spec,
+                                  const std::vector<Parameter>& inputs, const Attributes& attributes,
+                                  chip::Diagnostics* diagnostics) {
   if (inputs.size() != kernel.inputs.size())
-    throw InputError(std::string(kernel.name), fmt::format("takes {} inputs, not {}", kernel.inputs.size(), inputs.size()));
+    throw InputError(std::string(kernel.name),
+                     fmt::format("takes {} inputs, not {}", kernel.inputs.size(), inputs.size()));
   std::vector<chip::Program> programs;
   for (int core = 0; core < kernel.cores; ++core) {
     chip::Recorder nki(std::string(kernel.name), spec, diagnostics, core, kernel.cores);

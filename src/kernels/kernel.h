@@ -1,5 +1,5 @@
-// Kernels in C++: recorded on a chip's instructions, found by name. The contract is every kernel's: tensors in HBM, row-major, in the order of
-// their arguments; attributes by name; outputs declared by the kernel.
+// Kernels in C++: recorded on a chip's instructions, found by name. The contract is every kernel's: tensors
+// in HBM, row-major, in the order of their arguments; attributes by name; outputs declared by the kernel.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,8 @@ using Tiles = std::vector<chip::Tile>;
 struct Kernel {
   std::string_view name;
   std::string_view summary;  // one line
-  // What it takes when the caller doesn't say: the names of its inputs with dtypes and shapes that make sense.
+  // What it takes when the caller doesn't say: the names of its inputs with dtypes and shapes that make
+  // sense.
   std::vector<Parameter> inputs;
   void (*record)(chip::Recorder& nki, const Tiles& inputs, const Attributes& attributes);
   // The same in float64 on row-major inputs: its outputs. None for kernels that are wrong on purpose.
@@ -55,8 +56,10 @@ std::span<const Kernel> all_kernels();
 // Throws InputError with the nearest name.
 const Kernel& find_kernel(const std::string& name);
 
-// The programs of `kernel.cores` cores. Inputs take the dtypes and shapes given, which must be as many as it has.
-std::vector<chip::Program> record(const Kernel& kernel, const chip::Spec& spec, const std::vector<Parameter>& inputs,
-                                  const Attributes& attributes, chip::Diagnostics* diagnostics = nullptr);
+// The programs of `kernel.cores` cores. Inputs take the dtypes and shapes given, which must be as many as it
+// has.
+std::vector<chip::Program> record(const Kernel& kernel, const chip::Spec& spec,
+                                  const std::vector<Parameter>& inputs, const Attributes& attributes,
+                                  chip::Diagnostics* diagnostics = nullptr);
 
 }  // namespace headway::kernels

@@ -5,14 +5,15 @@
 
 namespace headway::kernels {
 
-// C [M, N] = A^T B for A [K, M] and B [K, N], in tiles of 128 x 128 x 512 with both operands loaded for each product.
+// C [M, N] = A^T B for A [K, M] and B [K, N], in tiles of 128 x 128 x 512 with both operands loaded for each
+// product.
 Kernel matmul_kernel();
 
 // Rows of x [R, C] to exp(x - max) / sum, float32 inside.
 Kernel softmax_kernel();
 
-// Attention of one head: softmax(scale Q K^T) V for q, k, v [T, D], D <= 128, without the T x T matrix ever existing (Dao et al., 2022).
-// Attributes: causal (0), scale (1 / sqrt D).
+// Attention of one head: softmax(scale Q K^T) V for q, k, v [T, D], D <= 128, without the T x T matrix ever
+// existing (Dao et al., 2022). Attributes: causal (0), scale (1 / sqrt D).
 Kernel attention_kernel();
 
 // Three kernels that AWS's simulator runs without a word and the hardware doesn't, or worse, does.

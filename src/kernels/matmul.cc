@@ -14,7 +14,8 @@ using namespace chip;
 void matmul(Recorder& nki, const Tiles& inputs, const Attributes&) {
   const Tile &a = inputs[0], &b = inputs[1];
   const std::int64_t k = a.extent(0), m = a.extent(1), n = b.extent(1);
-  if (b.extent(0) != k) throw InputError("matmul", "a and b differ in their first extent, which is contracted");
+  if (b.extent(0) != k)
+    throw InputError("matmul", "a and b differ in their first extent, which is contracted");
   const Tile c = nki.output("c", a.dtype(), {m, n});
 
   constexpr std::int64_t kM = 128, kN = 512, kK = 128;
@@ -37,8 +38,10 @@ void matmul(Recorder& nki, const Tiles& inputs, const Attributes&) {
 }
 
 std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
-                                           const std::vector<std::vector<double>>& values, const Attributes&) {
-  const auto k = static_cast<std::size_t>(inputs[0].shape[0]), m = static_cast<std::size_t>(inputs[0].shape[1]),
+                                           const std::vector<std::vector<double>>& values,
+                                           const Attributes&) {
+  const auto k = static_cast<std::size_t>(inputs[0].shape[0]),
+             m = static_cast<std::size_t>(inputs[0].shape[1]),
              n = static_cast<std::size_t>(inputs[1].shape[1]);
   std::vector<double> c(m * n, 0);
   for (std::size_t l = 0; l < k; ++l)
@@ -50,8 +53,11 @@ std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
 }  // namespace
 
 Kernel matmul_kernel() {
-  return {"matmul", "c [M, N] = a [K, M]^T b [K, N], in tiles of 128 x 128 x 512",
-          {{"a", DType::f32, {512, 512}}, {"b", DType::f32, {512, 512}}}, matmul, reference};
+  return {"matmul",
+          "c [M, N] = a [K, M]^T b [K, N], in tiles of 128 x 128 x 512",
+          {{"a", DType::f32, {512, 512}}, {"b", DType::f32, {512, 512}}},
+          matmul,
+          reference};
 }
 
 }  // namespace headway::kernels

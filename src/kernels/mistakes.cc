@@ -14,7 +14,8 @@ namespace {
 
 using namespace chip;
 
-// Two cores scale half the rows of x each, in place, then each adds up both halves, without waiting for the other.
+// Two cores scale half the rows of x each, in place, then each adds up both halves, without waiting for the
+// other.
 void race(Recorder& nki, const Tiles& inputs, const Attributes&) {
   const Tile& x = inputs[0];  // [256, C]
   const std::int64_t columns = x.extent(1), mine = 128 * nki.program_id();
@@ -31,13 +32,15 @@ void race(Recorder& nki, const Tiles& inputs, const Attributes&) {
   dma_copy(out(ds(mine, 128)), first);
 }
 
-// A key goes into the cache at a position that is only known when the kernel runs; the cache has 1024 rows, and the position is 1024.
+// A key goes into the cache at a position that is only known when the kernel runs; the cache has 1024 rows,
+// and the position is 1024.
 void out_of_bounds(Recorder& nki, const Tiles& inputs, const Attributes& attributes) {
   const Tile &cache = inputs[0], &key = inputs[1];  // [1024, D] and [1, D]
   const std::int64_t d = key.extent(1);
   const Tile row = nki.sbuf(key.dtype(), {1, d}, {.name = "row"});
   dma_copy(row, key);
-  const Register position = register_alloc(nki, static_cast<std::int32_t>(attributes.number("position", 1024)));
+  const Register position =
+      register_alloc(nki, static_cast<std::int32_t>(attributes.number("position", 1024)));
   dma_copy(cache(ds(0, 1)).moved_by(position, d), row);
 }
 
@@ -59,14 +62,23 @@ void unwritten(Recorder& nki, const Tiles& inputs, const Attributes&) {
 }  // namespace
 
 Kernel race_mistake() {
-  return {"mistakes/race", "two cores read each other's rows without a barrier", {{"x", DType::f32, {256, 512}}}, race,
-          nullptr, 2};
+  return {"mistakes/race",
+          "two cores read each other's rows without a barrier",
+          {{"x", DType::f32, {256, 512}}},
+          race,
+          nullptr,
+          2};
 }
 Kernel out_of_bounds_mistake() {
-  return {"mistakes/out_of_bounds", "a row is written behind the end of a cache", {{"cache", DType::f32, {1024, 128}}, {"key", DType::f32, {1, 128}}}, out_of_bounds};
+  return {"mistakes/out_of_bounds",
+          "a row is written behind the end of a cache",
+          {{"cache", DType::f32, {1024, 128}}, {"key", DType::f32, {1, 128}}},
+          out_of_bounds};
 }
 Kernel unwritten_mistake() {
-  return {"mistakes/unwritten", "the last tile is used whole, but was filled in part", {{"x", DType::f32, {128, 1000}}},
+  return {"mistakes/unwritten",
+          "the last tile is used whole, but was filled in part",
+          {{"x", DType::f32, {128, 1000}}},
           unwritten};
 }
 

@@ -23,8 +23,9 @@ void softmax(Recorder& nki, const Tiles& inputs, const Attributes&) {
     const Tile least = nki.sbuf(DType::f32, {p, 1}), sum = nki.sbuf(DType::f32, {p, 1});
     dma_copy(t, x(part));
     tensor_reduce(least, Alu::maximum, t, {1}, {.negate = true});  // -max
-    activation(t, Function::exp, t,
-               {.bias = least, .reduce_op = Alu::add, .reduce_res = sum, .reduce_cmd = ReduceCmd::reset_reduce});
+    activation(
+        t, Function::exp, t,
+        {.bias = least, .reduce_op = Alu::add, .reduce_res = sum, .reduce_cmd = ReduceCmd::reset_reduce});
     reciprocal(sum, sum);
     tensor_scalar(t, t, Alu::multiply, sum);
     dma_copy(y(part), t);
@@ -32,7 +33,8 @@ void softmax(Recorder& nki, const Tiles& inputs, const Attributes&) {
 }
 
 std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
-                                           const std::vector<std::vector<double>>& values, const Attributes&) {
+                                           const std::vector<std::vector<double>>& values,
+                                           const Attributes&) {
   std::vector<double> y = values[0];
   const auto columns = static_cast<std::size_t>(inputs[0].shape[1]);
   for (std::size_t r = 0; r < y.size(); r += columns) {
@@ -47,7 +49,8 @@ std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,
 }  // namespace
 
 Kernel softmax_kernel() {
-  return {"softmax", "y = softmax of each row of x [R, C]", {{"x", DType::f32, {512, 1024}}}, softmax, reference};
+  return {
+      "softmax", "y = softmax of each row of x [R, C]", {{"x", DType::f32, {512, 1024}}}, softmax, reference};
 }
 
 }  // namespace headway::kernels

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace headway::simd {
@@ -135,6 +136,34 @@ void pack_b(bool transposed, std::int64_t k, std::int64_t n, const float* b, std
       }
     }
   }
+}
+
+void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed) {
+  const std::int64_t whole = n / kTileColumns * kTileColumns;
+  for (std::int64_t l = 0; l < k; ++l) {
+    const float* from = b + l * ldb;
+    float* to = packed + l * kTileColumns;
+    for (std::int64_t j = 0; j < whole; j += kTileColumns)
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) store(to + j * k + v * kLanes, load(from + j + v * kLanes));
+    for (std::int64_t i = 0; whole < n && i < kTileColumns; ++i)
+      to[whole * k + i] = whole + i < n ? from[whole + i] : 0;
+  }
+}
+
+void transpose(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t ld_from, float* to,
+               std::int64_t ld_to) {
+  const std::int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
+  for (std::int64_t j = 0; j < whole_columns; j += kLanes)
+    for (std::int64_t i = 0; i < whole_rows; i += kLanes)
+      transpose_block(from + i * ld_from + j, ld_from, to + j * ld_to + i, ld_to, false);
+  const auto one = [&](std::int64_t i, std::int64_t j) {
+    std::memcpy(to + j * ld_to + i, from + i * ld_from + j, sizeof(float));
+  };
+  for (std::int64_t i = 0; i < whole_rows; ++i)
+    for (std::int64_t j = whole_columns; j < columns; ++j) one(i, j);
+  for (std::int64_t i = whole_rows; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) one(i, j);
 }
 
 void pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed, bool round) {

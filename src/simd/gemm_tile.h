@@ -57,11 +57,18 @@ inline void gemm_panel(ByRows form, std::int64_t m, std::int64_t k, const float*
 // Panels are k * kTileColumns apart. `round` rounds to bfloat16.
 void pack_b(bool transposed, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed,
             bool round);
+// The same for a B that isn't transposed, a row at a time: for rows that come from far away and are long.
+void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed);
 // Packs A [m, k], k <= kBlockK, by rows.
 void pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed, bool round);
 // Packs the transpose of a source [k, m] by columns, `step` apart.
 void pack_columns(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed,
                   std::int64_t step, bool round);
+
+// to [columns, rows] = the transpose of from [rows, columns], bit for bit, whatever the 32 bits of an element
+// mean.
+void transpose(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t ld_from, float* to,
+               std::int64_t ld_to);
 
 inline std::int64_t panels(std::int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 

@@ -31,6 +31,11 @@ class Maker {
     for (int i = 0; i < 3; ++i)
       columns_.push_back(draw_.percent(80) ? draw_.pick<std::int64_t>({1, 2, 6, 8, 16, 24, 32, 64, 128, 512})
                                            : draw_.between(1, 100));
+    // Enough work for several threads.
+    if (draw_.percent(15)) {
+      rows_ = {128};
+      columns_.push_back(draw_.pick<std::int64_t>({128, 200, 384}));
+    }
     declare();
     dynamic_offsets();
     const std::int64_t count = draw_.between(1, 16);

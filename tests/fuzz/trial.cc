@@ -23,7 +23,7 @@ using namespace headway::chip;
 namespace {
 
 constexpr std::uint64_t kInstructions = 500;               // of all cores, in one run
-constexpr std::int64_t kElements = std::int64_t{1} << 20;  // that all instructions of a program name
+constexpr std::int64_t kElements = std::int64_t{1} << 22;  // that all instructions of a program name
 constexpr std::int64_t kBytes = std::int64_t{1} << 28;     // of all tensors of a program
 
 const Spec& spec_of(std::uint64_t which) {
