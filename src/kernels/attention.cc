@@ -94,23 +94,12 @@ void attention(Recorder& nki, const Tiles& inputs, const Attributes& attributes)
                   .reduce_res = block_sum,
                   .reduce_cmd = ReduceCmd::reset_reduce});
       scalar_tensor_tensor(sum, sum, Alu::multiply, shrink, Alu::add, block_sum);
-      // Weights times values: the weights of each 128 keys transposed beside each other, then moved at once.
-      const std::int64_t blocks = (n + kBlock - 1) / kBlock;
-      const Tile in_psum = nki.psum(dtype, {kBlock, blocks, m}),
-                 turned = nki.sbuf(dtype, {kBlock, blocks, m});
+      // Weights times values, over blocks of 128 keys.
       const Tile block_total = nki.psum(DType::f32, {m, d});
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        const std::int64_t rows = std::min(kBlock, n - b * kBlock);
-        nc_transpose(in_psum(ds(0, rows), at(b)), weights(ds(0, m), ds(b * kBlock, rows)));
-      }
-      // The last block may have fewer keys than partitions.
-      const std::int64_t whole = n / kBlock, rest = n % kBlock;
-      if (whole > 0) tensor_copy(turned(ds(0, kBlock), ds(0, whole)), in_psum(ds(0, kBlock), ds(0, whole)));
-      if (rest > 0) tensor_copy(turned(ds(0, rest), at(whole)), in_psum(ds(0, rest), at(whole)));
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        const std::int64_t rows = std::min(kBlock, n - b * kBlock);
-        nc_matmul(block_total, turned(ds(0, rows), at(b)),
-                  v_blocks[static_cast<std::size_t>(j / kBlock + b)]);
+      for (std::int64_t b = 0; b < n; b += kBlock) {
+        const std::int64_t rows = std::min(kBlock, n - b);
+        nc_matmul(block_total, transposed(nki, weights(ds(0, m), ds(b, rows))),
+                  v_blocks[static_cast<std::size_t>((j + b) / kBlock)]);
       }
       scalar_tensor_tensor(total, total, Alu::multiply, shrink, Alu::add, block_total);
     }
