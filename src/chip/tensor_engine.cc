@@ -265,18 +265,13 @@ void NcMatmul::apply(Core& core) const {
   core.for_rows(panels, m * n * k / 16, [&](std::int64_t begin, std::int64_t end, int thread) {
     float* packed_b = core.scratch(thread, panels * simd::kTileColumns * k, 4);
     float* packed_a = core.scratch(thread, k * kColumnStep, 3);
-    for (int half = 0; half < (twice ? 2 : 1); ++half)
+    const std::int64_t first = begin * simd::kTileColumns, last = std::min(n, end * simd::kTileColumns);
+    const std::int64_t panel = k * simd::kTileColumns;
+    for (int half = 0; half < (twice ? 2 : 1); ++half) {
       simd::pack_columns(m, depth, a.data + half * m, a.stride, packed_a + half * depth * kColumnStep,
                          kColumnStep, false);
-    const std::int64_t first = begin * simd::kTileColumns, last = std::min(n, end * simd::kTileColumns);
-    if (twice) {
-      for (std::int64_t column = first; column < last; column += simd::kTileColumns)
-        for (int half = 0; half < 2; ++half)
-          simd::pack_b(false, depth, std::min<std::int64_t>(simd::kTileColumns, last - column),
-                       b.data + half * n + column, b.stride,
-                       packed_b + (column - first) * k + half * depth * simd::kTileColumns, false);
-    } else {
-      simd::pack_b_by_rows(k, last - first, b.data + first, b.stride, packed_b);
+      simd::pack_b_by_rows(depth, last - first, b.data + half * n + first, b.stride,
+                           packed_b + half * depth * simd::kTileColumns, panel);
     }
     for (std::int64_t column = first; column < last; column += simd::kTileColumns)
       simd::gemm_panel(simd::ByRows::no, m, k, packed_a, kColumnStep, packed_b + (column - first) * k,

@@ -138,16 +138,17 @@ void pack_b(bool transposed, std::int64_t k, std::int64_t n, const float* b, std
   }
 }
 
-void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed) {
-  const std::int64_t whole = n / kTileColumns * kTileColumns;
+void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed,
+                    std::int64_t panel) {
+  const std::int64_t whole = n / kTileColumns;
   for (std::int64_t l = 0; l < k; ++l) {
     const float* from = b + l * ldb;
     float* to = packed + l * kTileColumns;
-    for (std::int64_t j = 0; j < whole; j += kTileColumns)
+    for (std::int64_t p = 0; p < whole; ++p, from += kTileColumns, to += panel)
 #pragma GCC unroll 4
-      for (int v = 0; v < kTileVectors; ++v) store(to + j * k + v * kLanes, load(from + j + v * kLanes));
-    for (std::int64_t i = 0; whole < n && i < kTileColumns; ++i)
-      to[whole * k + i] = whole + i < n ? from[whole + i] : 0;
+      for (int v = 0; v < kTileVectors; ++v) store(to + v * kLanes, load(from + v * kLanes));
+    const std::int64_t rest = n - whole * kTileColumns;
+    for (std::int64_t i = 0; rest > 0 && i < kTileColumns; ++i) to[i] = i < rest ? from[i] : 0;
   }
 }
 

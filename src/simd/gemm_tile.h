@@ -58,7 +58,9 @@ inline void gemm_panel(ByRows form, std::int64_t m, std::int64_t k, const float*
 void pack_b(bool transposed, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed,
             bool round);
 // The same for a B that isn't transposed, a row at a time: for rows that come from far away and are long.
-void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed);
+// Panels are `panel` floats apart, at least k * kTileColumns.
+void pack_b_by_rows(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed,
+                    std::int64_t panel);
 // Packs A [m, k], k <= kBlockK, by rows.
 void pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed, bool round);
 // Packs the transpose of a source [k, m] by columns, `step` apart.
