@@ -87,10 +87,10 @@ bool Check::tensor(const Tensor& t) {
   std::int64_t count = 1;
   for (std::int64_t extent : t.shape) {
     if (!require(extent >= 1, "tensor-shape", name, "extents of {} are not all at least 1",
-                 to_string(t.shape)))
+                 [&] { return to_string(t.shape); }))
       return false;
     if (!require(extent <= (std::int64_t{1} << 40) / count, "tensor-shape", name,
-                 "{} has more than 2^40 elements", to_string(t.shape)))
+                 "{} has more than 2^40 elements", [&] { return to_string(t.shape); }))
       return false;
     count *= extent;
   }
@@ -173,7 +173,7 @@ bool Check::view(std::string_view operand, const View& view, bool is_index) {
       // Several columns of an index follow each other; which shapes an instruction takes is its own rule.
       sound &= require(vector ? index.elements() >= view.rows() : index.elements() == 1, "dynamic-offset",
                        operand, "the index must have {} elements, not be {}", vector ? view.rows() : 1,
-                       to_string(index.shape()));
+                       [&] { return to_string(index.shape()); });
       sound &= require(!vector || is_hbm(t.buffer), "dynamic-offset", operand,
                        "rows by index are in HBM only, '{}' is in {}", t.name, name_of(t.buffer));
       if (!sound) return false;
@@ -410,7 +410,7 @@ bool Check::same_size(std::string_view a, const View& view_a, std::string_view b
 
 bool Check::row_of(std::string_view operand, const View& view, std::int64_t partitions, std::int64_t count) {
   return require(view.rows() == partitions && view.row_elements() == count, "shape", operand,
-                 "must be [{}, {}], not {}", partitions, count, to_string(view.shape()));
+                 "must be [{}, {}], not {}", partitions, count, [&] { return to_string(view.shape()); });
 }
 
 bool Check::not_both_psum(std::string_view a, const View& view_a, std::string_view b, const View& view_b) {

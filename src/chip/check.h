@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "chip/diagnostics.h"
 #include "chip/instruction.h"
@@ -14,6 +16,21 @@
 #include "chip/spec.h"
 
 namespace headway::chip {
+
+// What a call returns; anything else as it is.
+template <class T>
+decltype(auto) called(T&& value) {
+  if constexpr (std::is_invocable_v<T>)
+    return value();
+  else
+    return std::forward<T>(value);
+}
+
+// How fmt::format sees it.
+template <class T>
+using Called = std::conditional_t<std::is_lvalue_reference_v<decltype(called(std::declval<T>()))>,
+                                  decltype(called(std::declval<T>())),
+                                  std::remove_reference_t<decltype(called(std::declval<T>()))>>;
 
 class Check {
  public:
@@ -37,13 +54,14 @@ class Check {
   // --- For Instruction::check. `operand` is the field's name. Each returns whether the rule held; after a
   // rule that the next ones rest on, return when it didn't. ---
 
-  // Reports `rule` broken unless `held`. The message is built only then: format and arguments as of
+  // Reports `rule` broken unless `held`. The message is built only then (and an argument that is a call,
+  // called): format and arguments as of
   // fmt::format. It says the rule, the limit and the value.
   template <class... Args>
-  bool require(bool held, std::string_view rule, std::string_view operand, fmt::format_string<Args...> format,
-               Args&&... args) {
+  bool require(bool held, std::string_view rule, std::string_view operand,
+               fmt::format_string<Called<Args>...> format, Args&&... args) {
     if (!held)
-      broken(Severity::kernel_error, rule, operand, fmt::format(format, std::forward<Args>(args)...));
+      broken(Severity::kernel_error, rule, operand, fmt::format(format, called(std::forward<Args>(args))...));
     return held;
   }
   void broken(Severity severity, std::string_view rule, std::string_view operand, std::string message);

@@ -74,8 +74,9 @@ void AllGatherV::check(Check& check) const {
   check.dtype("metadata_tensor", metadata_tensor, {DType::u32});
   check_dma_buffer(check, "metadata_tensor", metadata_tensor);
   const Shape expected = check.buffer(metadata_tensor) == Buffer::sbuf ? Shape{1, 3, ranks} : Shape{3, ranks};
-  check.require(metadata_tensor.shape() == expected, "shape", "metadata_tensor", "is {}; it must be {}",
-                to_string(metadata_tensor.shape()), to_string(expected));
+  check.require(
+      metadata_tensor.shape() == expected, "shape", "metadata_tensor", "is {}; it must be {}",
+      [&] { return to_string(metadata_tensor.shape()); }, to_string(expected));
 }
 
 void AllGatherV::exchange(std::span<const Rank> ranks, std::size_t t) const {

@@ -223,8 +223,10 @@ void Collective::check_shapes(Check& check, std::size_t dim, std::int64_t factor
     check.require(expected[dim] % divisor == 0, "shape", "srcs", "is {}; its extent {} doesn't split into {}",
                   to_string(expected), dim, divisor);
     expected[dim] = expected[dim] * factor / divisor;
-    check.require(dsts[t].shape() == expected, "shape", "dsts", "is {}; for srcs {} it must be {}",
-                  to_string(dsts[t].shape()), to_string(srcs[t].shape()), to_string(expected));
+    check.require(
+        dsts[t].shape() == expected, "shape", "dsts", "is {}; for srcs {} it must be {}",
+        [&] { return to_string(dsts[t].shape()); }, [&] { return to_string(srcs[t].shape()); },
+        to_string(expected));
   }
 }
 
@@ -523,9 +525,9 @@ void CollectivePermuteImplicitReduce::check(Check& check) const {
   check_tensors(check, true, Many::channels, "_by_channel");
   check_shapes(check, 0, 1, 1);
   for (std::size_t t = 0; t < std::min(srcs.size(), srcs1.size()); ++t)
-    check.require(srcs1[t].shape() == srcs[t].shape(), "shape", "srcs1_by_channel",
-                  "is {}, but srcs0_by_channel is {}", to_string(srcs1[t].shape()),
-                  to_string(srcs[t].shape()));
+    check.require(
+        srcs1[t].shape() == srcs[t].shape(), "shape", "srcs1_by_channel", "is {}, but srcs0_by_channel is {}",
+        [&] { return to_string(srcs1[t].shape()); }, [&] { return to_string(srcs[t].shape()); });
   check_op(check, op);
 }
 void CollectivePermuteImplicitReduce::exchange(std::span<const Rank> ranks, std::size_t t) const {

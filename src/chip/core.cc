@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "chip/check.h"
@@ -33,22 +34,27 @@ struct Core::Memory {
   };
   std::vector<Place> places;
   std::vector<std::unique_ptr<Storage>> virtuals;  // by tensor
-  std::multimap<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Storage>>
-      unused;                           // by rows and row bytes
+  // By buffer, rows and row bytes, the latest used last: that one is in the caches.
+  std::map<std::tuple<Buffer, std::int64_t, std::int64_t>, std::vector<std::unique_ptr<Storage>>> unused;
   std::unique_ptr<Storage> sbuf, psum;  // the physical memories, for tensors with addresses
   std::vector<Accumulators> accumulators;
+  struct KeptOf {
+    View view;
+    std::uint64_t writes = 0;
+    Kept kept;
+  };
+  std::vector<std::vector<KeptOf>> kept;  // by tensor, one a view
+  std::int64_t kept_floats = 0;
   std::vector<std::int64_t> row_offsets[4];  // of indirect views; an instruction has few
   std::size_t next_row_offsets = 0;
-  struct Scratch {
-    std::unique_ptr<float[], void (*)(float*)> memory{nullptr, [](float* p) { std::free(p); }};
-    std::int64_t floats = 0;
-  };
-  std::vector<Scratch> scratch;
+  std::vector<Floats> scratch;
 };
 
 namespace {
 
 constexpr int kScratchSlots = 8;
+constexpr std::int64_t kMostKept = 12 << 20;  // floats in all: SBUF full of bfloat16
+constexpr std::size_t kMostKeptViews = 64;    // of one tensor
 
 // The bytes by which a dynamic offset moves; far beyond every tensor where that doesn't fit.
 std::int64_t moved_bytes(std::int64_t units, std::int64_t unit) {
@@ -69,6 +75,7 @@ Core::Core(Machine& machine, int number, const Program& program)
   memory_->places.resize(program.tensors.size());
   memory_->virtuals.resize(program.tensors.size());
   memory_->accumulators.resize(program.tensors.size());
+  memory_->kept.resize(program.tensors.size());
   memory_->scratch.resize(static_cast<std::size_t>(machine.pool().size()) * kScratchSlots);
 }
 
@@ -82,6 +89,7 @@ void Core::grow() {
   memory_->places.resize(count);
   memory_->virtuals.resize(count);
   memory_->accumulators.resize(count);
+  memory_->kept.resize(count);
   registers_.resize(program_.registers);
 }
 
@@ -102,10 +110,10 @@ Storage& Core::storage(TensorId tensor) {
     return *place.storage;
   }
   std::unique_ptr<Storage>& own = memory_->virtuals[tensor];
-  const auto found = memory_->unused.find({t.partitions(), t.row_bytes()});
-  if (found != memory_->unused.end()) {
-    own = std::move(found->second);
-    memory_->unused.erase(found);
+  std::vector<std::unique_ptr<Storage>>& unused = memory_->unused[{t.buffer, t.partitions(), t.row_bytes()}];
+  if (!unused.empty()) {
+    own = std::move(unused.back());
+    unused.pop_back();
   } else {
     own = std::make_unique<Storage>(t.partitions(), t.row_bytes());
   }
@@ -117,14 +125,40 @@ void Core::release(TensorId tensor) {
   std::unique_ptr<Storage>& own = memory_->virtuals[tensor];
   memory_->places[tensor] = {};
   memory_->accumulators[tensor] = {};
+  for (const Memory::KeptOf& k : memory_->kept[tensor]) memory_->kept_floats -= k.kept.floats.size;
+  memory_->kept[tensor].clear();
   if (!own) return;
   const Tensor& t = program_.tensors[tensor];
   // HBM tensors give their pages back; on-chip ones, small and many, are used again.
   if (is_on_chip(t.buffer)) {
     own->forget();
-    memory_->unused.emplace(std::pair{t.partitions(), t.row_bytes()}, std::move(own));
+    memory_->unused[{t.buffer, t.partitions(), t.row_bytes()}].push_back(std::move(own));
   }
   own.reset();
+}
+
+Core::Kept* Core::kept(const View& view) {
+  if (view.dynamic >= 0 || program_.tensors[view.tensor].address) return nullptr;
+  const std::uint64_t writes = memory_->places[view.tensor].storage->writes();
+  std::vector<Memory::KeptOf>& all = memory_->kept[view.tensor];
+  auto found = std::find_if(all.begin(), all.end(), [&](const Memory::KeptOf& k) { return k.view == view; });
+  if (found == all.end()) {
+    if (all.size() == kMostKeptViews) return nullptr;
+    found = all.insert(all.end(), {view, writes, {}});
+  }
+  if (found->writes != writes) {
+    found->writes = writes;
+    memory_->kept_floats -= found->kept.floats.size;
+    found->kept = {};
+  }
+  return &found->kept;
+}
+
+bool Core::keep(Kept& kept, std::int64_t floats) {
+  if (memory_->kept_floats + floats > kMostKept) return false;
+  memory_->kept_floats += floats;
+  kept.floats.grow(floats);
+  return true;
 }
 
 void Core::forget_declared(std::size_t begin, std::size_t end) {
@@ -540,16 +574,19 @@ void Core::divide(std::int64_t rows, const std::function<void(std::int64_t, std:
   machine_.pool().for_range(rows, work);
 }
 
+void Floats::grow(std::int64_t floats) {
+  if (floats <= size) return;
+  const std::size_t bytes = (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
+  auto* room = static_cast<float*>(std::aligned_alloc(64, bytes));
+  if (!room) throw std::bad_alloc();
+  memory.reset(room);
+  size = floats;
+}
+
 float* Core::scratch(int thread, std::int64_t floats, int slot) {
   HEADWAY_CHECK(slot >= 0 && slot < kScratchSlots);
-  Memory::Scratch& s = memory_->scratch[static_cast<std::size_t>(thread * kScratchSlots + slot)];
-  if (s.floats < floats) {
-    const std::size_t bytes = (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
-    auto* memory = static_cast<float*>(std::aligned_alloc(64, bytes));
-    if (!memory) throw std::bad_alloc();
-    s.memory.reset(memory);
-    s.floats = floats;
-  }
+  Floats& s = memory_->scratch[static_cast<std::size_t>(thread * kScratchSlots + slot)];
+  s.grow(floats);
   return s.memory.get();
 }
 

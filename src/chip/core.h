@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <span>
@@ -28,6 +29,13 @@ std::span<const std::string_view> names_of(OobMode);
 enum class PsumState : std::uint8_t { never, matmul, other };
 
 class Machine;
+
+// Memory for numbers, aligned to a cache line and not initialised.
+struct Floats {
+  std::unique_ptr<float[], void (*)(float*)> memory{nullptr, [](float* p) { std::free(p); }};
+  std::int64_t size = 0;
+  void grow(std::int64_t floats);  // to at least so many; loses what was there
+};
 
 class Core {
  public:
@@ -109,6 +117,17 @@ class Core {
   }
   int threads() const;
   float* scratch(int thread, std::int64_t floats, int slot = 0);
+
+  // What an instruction keeps of an operand from use to use, say in a layout of its own. It is empty again
+  // once somebody has written to the operand's tensor. None for views that move and for tensors with
+  // addresses, which share their memory. Call it after `read`.
+  struct Kept {
+    int uses = 0;
+    Floats floats;
+  };
+  Kept* kept(const View& view);
+  // Makes room, unless the core keeps a lot already.
+  bool keep(Kept& kept, std::int64_t floats);
 
   // Tensors declared by the instructions in [begin, end) become new: what the end of a register loop's round
   // does.

@@ -79,8 +79,9 @@ void SendRecv::check(Check& check) const {
   check.in_sbuf("src", src);
   check.in_sbuf("dst", dst);
   check.same_dtype("dst", dst, "src", src);
-  check.require(dst.shape() == src.shape(), "shape", "dst", "is {}, but src is {}; they must be the same",
-                to_string(dst.shape()), to_string(src.shape()));
+  check.require(
+      dst.shape() == src.shape(), "shape", "dst", "is {}, but src is {}; they must be the same",
+      [&] { return to_string(dst.shape()); }, [&] { return to_string(src.shape()); });
   check_distinct(check, "dst", dst);
   if (dma_engine == DmaEngine::gpsimd_dma) {
     const int size = size_of(src.dtype);

@@ -83,8 +83,10 @@ void DmaCompute::check(Check& check) const {
   check.require(!by_index(check.program, data), "sources", "srcs",
                 "only one of dst and the data may have an index");
   check.in_sbuf(by_index(check.program, dst) ? "srcs" : "dst", data);
-  check.require(data.rows() == rows.rows() && data.row_elements() == rows.row_elements(), "shape", "srcs",
-                "rows by index are {}, the data is {}", to_string(rows.shape()), to_string(data.shape()));
+  check.require(
+      data.rows() == rows.rows() && data.row_elements() == rows.row_elements(), "shape", "srcs",
+      "rows by index are {}, the data is {}", [&] { return to_string(rows.shape()); },
+      [&] { return to_string(data.shape()); });
 }
 
 Engines DmaCompute::engines(const Check& check) const {

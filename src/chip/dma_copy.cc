@@ -34,9 +34,10 @@ void DmaCopy::check(Check& check) const {
   check_index(check, "dst", dst);
   check_index(check, "src", src);
   if (by_index(check.program, dst) && by_index(check.program, src))
-    check.require(dst.rows() == src.rows() && dst.row_elements() == src.row_elements(), "shape", "dst",
-                  "{} is not {} of src: where both sides have an index, rows go to rows",
-                  to_string(dst.shape()), to_string(src.shape()));
+    check.require(
+        dst.rows() == src.rows() && dst.row_elements() == src.row_elements(), "shape", "dst",
+        "{} is not {} of src: where both sides have an index, rows go to rows",
+        [&] { return to_string(dst.shape()); }, [&] { return to_string(src.shape()); });
   check_priority(check, priority);
   check.require(engine == Engine::unknown ||
                     (dge_mode == DgeMode::hwdge && (engine == Engine::scalar || engine == Engine::sync)),

@@ -57,7 +57,8 @@ void check_index(Check& check, std::string_view operand, const View& view) {
   check.generation(3, "moving rows by index");
   const View& index = dynamic_of(check.program, view)->index;
   check.require(index.rows() == view.rows() && index.row_elements() == 1, "index", operand,
-                "the index must be [{}, 1], one for each row, not {}", view.rows(), to_string(index.shape()));
+                "the index must be [{}, 1], one for each row, not {}", view.rows(),
+                [&] { return to_string(index.shape()); });
 }
 
 void check_priority(Check& check, std::int64_t priority) {

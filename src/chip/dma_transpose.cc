@@ -37,7 +37,7 @@ void check_indirect(Check& check, const View& src) {
                 "has {} rows; rows by index come in multiples of 16", src.rows());
   check.require(src.rank != 4 || src.pairs[1].count == 1 || src.pairs[2].count == 1, "transpose-middle",
                 "src", "is {}; with rows by index one of its middle extents must be 1",
-                to_string(src.shape()));
+                [&] { return to_string(src.shape()); });
   check.require(index.dtype == DType::u32, "index", "src", "the index is {}; it must be uint32",
                 headway::name_of(index.dtype));
   check.require(index.rank == 2, "index", "src", "the index has {} extents; it must have 2", index.rank);
@@ -45,7 +45,7 @@ void check_indirect(Check& check, const View& src) {
                 "the index has {} partitions; it must have 16 to 128, a multiple of 16", index.rows());
   check.require(index.row_elements() == 1 || index.rows() == 128, "index", "src",
                 "the index is {}; with several columns it must have 128 partitions",
-                to_string(index.shape()));
+                [&] { return to_string(index.shape()); });
 }
 
 // Rules of transposes by the DGE hardware.
@@ -113,8 +113,9 @@ void DmaTranspose::check(Check& check) const {
   }
   Shape expected;
   for (std::int64_t axis : order) expected.push_back(src.pairs[static_cast<std::size_t>(axis)].count);
-  check.require(dst.shape() == expected, "shape", "dst", "is {}, but src {} transposed is {}",
-                to_string(dst.shape()), to_string(src.shape()), to_string(expected));
+  check.require(
+      dst.shape() == expected, "shape", "dst", "is {}, but src {} transposed is {}",
+      [&] { return to_string(dst.shape()); }, [&] { return to_string(src.shape()); }, to_string(expected));
 }
 
 Engines DmaTranspose::engines(const Check& check) const {

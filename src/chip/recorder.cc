@@ -135,7 +135,7 @@ Tile Recorder::declare(Tensor tensor, const std::string& file, std::uint32_t lin
 
 Tile Recorder::declare(Tensor tensor) {
   const auto id = static_cast<TensorId>(program_.tensors.size());
-  if (tensor.name.empty()) tensor.name = fmt::format("t{}", id);
+  if (tensor.name.empty()) tensor.name = "t" + std::to_string(id);
   tensor.declared_at = static_cast<std::uint32_t>(program_.instructions.size());
   Check check(spec_, program_, diagnostics_);
   View view;

@@ -59,6 +59,7 @@ Storage::Storage(const std::byte* borrowed, std::int64_t bytes)
 Storage::~Storage() = default;
 
 void Storage::own() {
+  ++writes_;
   if (!borrowed_) return;
   auto memory = std::make_unique<Pages>(bytes(), false);
   std::memcpy(memory->data, data_, static_cast<std::size_t>(bytes()));

@@ -31,8 +31,10 @@ class Storage {
   }  // bytes from row to row, those of a row rounded up to nothing: rows are dense
   std::int64_t bytes() const { return rows_ * pitch_; }
 
-  // Before a write: makes borrowed memory our own. Invalidates data().
+  // Before a write: makes borrowed memory our own, and counts. Invalidates data().
   void own();
+  // Grows with every write: what was derived from the memory is good while this stays.
+  std::uint64_t writes() const { return writes_; }
 
   // Runs of bytes are given as [begin, end) from data().
   bool all_written() const { return state_ == State::all; }
@@ -57,6 +59,7 @@ class Storage {
   std::byte* data_ = nullptr;
   std::int64_t rows_ = 0, pitch_ = 0;
   bool borrowed_ = false;
+  std::uint64_t writes_ = 0;
   State state_ = State::none;
   std::int64_t written_bytes_ = 0;
   struct Pages;  // lazily mapped, zero at first

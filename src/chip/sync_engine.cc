@@ -22,7 +22,7 @@ void append(Recorder& nki, Here here, Fill&& fill) {
 void check_element(Check& check, std::string_view operand, const View& view) {
   check.in(operand, view, {Buffer::sbuf, Buffer::private_hbm, Buffer::shared_hbm});
   check.require(view.elements() == 1, "shape", operand, "must be one element, not {}",
-                to_string(view.shape()));
+                [&] { return to_string(view.shape()); });
   check.dtype(operand, view,
               {DType::i32, DType::u32, DType::f32, DType::tf32, DType::i16, DType::u16, DType::i8, DType::u8,
                DType::boolean});

@@ -81,7 +81,7 @@ void NcMatmul::check(Check& c) const {
     c.generation(3, "perf_mode double_row");
     for (const auto& [operand, view] : {std::pair{"stationary", &stationary}, std::pair{"moving", &moving}}) {
       c.require(view->rank >= 3 && view->pairs[1].count == 2, "double-row", operand,
-                "must be [K, 2, ...] for double_row, not {}", to_string(view->shape()));
+                "must be [K, 2, ...] for double_row, not {}", [&] { return to_string(view->shape()); });
       c.require(is_fp8(view->dtype), "double-row", operand, "double_row multiplies fp8 only, not {}",
                 headway::name_of(view->dtype));
     }
@@ -96,7 +96,7 @@ void NcMatmul::check(Check& c) const {
   c.require(n <= spec.moving_columns, "matmul-size", "moving", "{} columns, at most {} on {}", n,
             spec.moving_columns, spec.name);
   c.require(dst.rows() == m && dst.row_elements() == n, "shape", "dst", "must be [{}, {}], not {}", m, n,
-            to_string(dst.shape()));
+            [&] { return to_string(dst.shape()); });
   c.require(dst.dynamic < 0, "dynamic-offset", "dst", "a product can't go to a dynamic place in PSUM");
 
   if (is_transpose) {
@@ -228,12 +228,19 @@ void NcMatmul::apply(Core& core) const {
   const Block v = core.read("moving", moving);
   if (is_transpose && core.spec().generation >= 3) return pass_through(core, *this, s, v);
 
-  const Matrix a = as_floats(core, s, 0), b = as_floats(core, v, 1);
-  if (is_stationary_onezero) check_onezero(core, "stationary", a, s.rows, s.elements);
-  if (is_moving_onezero) check_onezero(core, "moving", b, v.rows, v.elements);
   const bool twice = perf_mode == MatmulPerf::double_row;
   const std::int64_t m = twice ? s.elements / 2 : s.elements, n = twice ? v.elements / 2 : v.elements;
   const std::int64_t depth = s.rows, k = twice ? 2 * depth : depth;
+  const std::int64_t panels = simd::panels(n);
+
+  // A moving operand that is used again and again stays packed from its second use on.
+  Core::Kept* kept = core.kept(moving);
+  if (kept && ++kept->uses == 2 && !core.keep(*kept, panels * simd::kTileColumns * k)) kept->uses = 0;
+  const bool keeps = kept && kept->uses >= 2, packed = kept && kept->uses > 2;
+  const Matrix a = as_floats(core, s, 0);
+  const Matrix b = packed && !is_moving_onezero ? Matrix{} : as_floats(core, v, 1);
+  if (is_stationary_onezero) check_onezero(core, "stationary", a, s.rows, s.elements);
+  if (is_moving_onezero) check_onezero(core, "moving", b, v.rows, v.elements);
 
   // What the elements of dst hold decides between overwriting and adding.
   bool add = false;
@@ -260,24 +267,41 @@ void NcMatmul::apply(Core& core) const {
   float* c = direct ? reinterpret_cast<float*>(to.base) : core.scratch(0, m * n, 2);
   const std::int64_t ldc = direct ? to.row_stride / 4 : n;
   const bool accumulate_in_place = direct && add;
-  const std::int64_t panels = simd::panels(n);
-  // Columns are divided over the threads; each sum runs over k in the same order whatever their number.
-  core.for_rows(panels, m * n * k / 16, [&](std::int64_t begin, std::int64_t end, int thread) {
-    float* packed_b = core.scratch(thread, panels * simd::kTileColumns * k, 4);
+  const auto pack_stationary = [&](std::int64_t begin, std::int64_t end, int thread) {
     float* packed_a = core.scratch(thread, k * kColumnStep, 3);
-    const std::int64_t first = begin * simd::kTileColumns, last = std::min(n, end * simd::kTileColumns);
-    const std::int64_t panel = k * simd::kTileColumns;
-    for (int half = 0; half < (twice ? 2 : 1); ++half) {
-      simd::pack_columns(m, depth, a.data + half * m, a.stride, packed_a + half * depth * kColumnStep,
-                         kColumnStep, false);
-      simd::pack_b_by_rows(depth, last - first, b.data + half * n + first, b.stride,
-                           packed_b + half * depth * simd::kTileColumns, panel);
-    }
-    for (std::int64_t column = first; column < last; column += simd::kTileColumns)
-      simd::gemm_panel(simd::ByRows::no, m, k, packed_a, kColumnStep, packed_b + (column - first) * k,
-                       c + column, ldc, std::min<std::int64_t>(simd::kTileColumns, last - column),
-                       accumulate_in_place);
-  });
+    for (int half = 0; half < (twice ? 2 : 1); ++half)
+      simd::pack_columns(end - begin, depth, a.data + half * m + begin, a.stride,
+                         packed_a + half * depth * kColumnStep, kColumnStep, false);
+    return packed_a;
+  };
+  const auto multiply = [&](const float* columns_of_a, std::int64_t step, std::int64_t rows,
+                            const float* panel, float* to_rows, std::int64_t column) {
+    simd::gemm_panel(simd::ByRows::no, rows, k, columns_of_a, step, panel, to_rows + column, ldc,
+                     std::min<std::int64_t>(simd::kTileColumns, n - column), accumulate_in_place);
+  };
+  // Each sum runs over k in the same order, however the work is divided.
+  if (packed) {  // by rows, as the engines do that go on with the result: what a thread made stays in its
+                 // cache
+    core.for_rows(m, m * n * k / 16, [&](std::int64_t begin, std::int64_t end, int thread) {
+      const bool near = !twice && a.stride <= kColumnStep;  // fits the cache as it is
+      const float* rows = near ? a.data + begin : pack_stationary(begin, end, thread);
+      const std::int64_t step = near ? a.stride : kColumnStep;
+      for (std::int64_t column = 0; column < n; column += simd::kTileColumns)
+        multiply(rows, step, end - begin, kept->floats.memory.get() + column * k, c + begin * ldc, column);
+    });
+  } else {  // by columns, so that each column of B is packed once
+    core.for_rows(panels, m * n * k / 16, [&](std::int64_t begin, std::int64_t end, int thread) {
+      const std::int64_t first = begin * simd::kTileColumns, last = std::min(n, end * simd::kTileColumns);
+      float* packed_b = keeps ? kept->floats.memory.get() + first * k
+                              : core.scratch(thread, panels * simd::kTileColumns * k, 4);
+      for (int half = 0; half < (twice ? 2 : 1); ++half)
+        simd::pack_b_by_rows(depth, last - first, b.data + half * n + first, b.stride,
+                             packed_b + half * depth * simd::kTileColumns, k * simd::kTileColumns);
+      const float* packed_a = pack_stationary(0, m, thread);
+      for (std::int64_t column = first; column < last; column += simd::kTileColumns)
+        multiply(packed_a, kColumnStep, m, packed_b + (column - first) * k, c, column);
+    });
+  }
   if (direct) return;
   std::vector<float> row(static_cast<std::size_t>(n));
   const bool overwrite_others = !accumulate.has_value();
@@ -326,7 +350,8 @@ void NcTranspose::check(Check& c) const {
   c.require(data.rows() <= 128 && data.row_elements() <= 128, "transpose-size", "data",
             "[{}, {}] is larger than 128 x 128", data.rows(), data.row_elements());
   c.require(dst.rows() == data.row_elements() && dst.row_elements() == data.rows(), "shape", "dst",
-            "must be [{}, {}], not {}", data.row_elements(), data.rows(), to_string(dst.shape()));
+            "must be [{}, {}], not {}", data.row_elements(), data.rows(),
+            [&] { return to_string(dst.shape()); });
 }
 
 Engines NcTranspose::engines(const Check& c) const {

@@ -19,15 +19,17 @@ struct ArrayTile {
   bool operator==(const ArrayTile&) const = default;
 };
 
-// dst [M, N] (+)= stationary [K, M]^T moving [K, N] in float32; K on partitions, at most 128; M <= 128, N <= 512 (NeuronCore-v4: one PSUM
-// bank no longer limits it). Operands in SBUF, dst in PSUM. Free extents are flattened. With double_row both operands are [K, 2, ...] and
-// the sum runs over 2K. Source: nki.isa.nc_matmul, SDK 2.32.
+// dst [M, N] (+)= stationary [K, M]^T moving [K, N] in float32; K on partitions, at most 128; M <= 128, N <=
+// 512 (NeuronCore-v4: one PSUM bank no longer limits it). Operands in SBUF, dst in PSUM. Free extents are
+// flattened. With double_row both operands are [K, 2, ...] and the sum runs over 2K. Source:
+// nki.isa.nc_matmul, SDK 2.32.
 //
-// accumulate: no overwrites; yes adds; open (the default) overwrites an element that no matmul wrote since its tensor was declared and adds
-// to the others.
+// accumulate: no overwrites; yes adds; open (the default) overwrites an element that no matmul wrote since
+// its tensor was declared and adds to the others.
 struct NcMatmul final : Instruction {
   View dst, stationary, moving;
-  bool is_stationary_onezero = false, is_moving_onezero = false;  // a promise that speeds float32 up; checked here
+  bool is_stationary_onezero = false,
+       is_moving_onezero = false;  // a promise that speeds float32 up; checked here
   bool is_transpose = false;
   std::optional<bool> accumulate;
   std::optional<ArrayTile> tile_position, tile_size;
@@ -49,8 +51,8 @@ struct MatmulOptions {
 void nc_matmul(const Tile& dst, const Tile& stationary, const Tile& moving, const MatmulOptions& options = {},
                Here here = Here::current());
 
-// dst [F, P] = data [P, F], bit for bit. On the Tensor engine up to 128 x 128 from SBUF to PSUM, on the Vector engine up to 32 x 32 between
-// SBUF and PSUM. Source: nki.isa.nc_transpose, SDK 2.32.
+// dst [F, P] = data [P, F], bit for bit. On the Tensor engine up to 128 x 128 from SBUF to PSUM, on the
+// Vector engine up to 32 x 32 between SBUF and PSUM. Source: nki.isa.nc_transpose, SDK 2.32.
 struct NcTranspose final : Instruction {
   View dst, data;
 
@@ -64,7 +66,8 @@ struct NcTranspose final : Instruction {
 struct TransposeOptions {
   Engine engine = Engine::unknown;
 };
-void nc_transpose(const Tile& dst, const Tile& data, const TransposeOptions& options = {}, Here here = Here::current());
+void nc_transpose(const Tile& dst, const Tile& data, const TransposeOptions& options = {},
+                  Here here = Here::current());
 
 std::span<const Kind> tensor_engine_instructions();
 

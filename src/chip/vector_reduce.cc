@@ -96,7 +96,7 @@ void TensorReduce::check(Check& check) const {
   const std::int64_t n = reduced();
   if (!check.require(n > 0, "axis", "axis",
                      "must be the last extents of data, without the partitions; data is {}",
-                     to_string(data.shape())))
+                     [&] { return to_string(data.shape()); }))
     return;
   check.require(dst.row_elements() * n == data.row_elements(), "shape", "dst",
                 "has {} elements a partition, the reduction leaves {}", dst.row_elements(),

@@ -1,4 +1,5 @@
-// headway bench chip: how fast the simulated chip executes, for bench/chip.py, which interleaves it with NumPy.
+// headway bench chip: how fast the simulated chip executes, for bench/chip.py, which interleaves it with
+// NumPy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct Arguments {
   int threads = 0;
   int repetitions = 3;
   std::int64_t size = 4096;
+  std::string only;
   bool json = false;
 };
 
@@ -33,8 +35,8 @@ std::vector<float> random_floats(std::int64_t count, std::uint64_t seed) {
 }
 
 // Seconds of the fastest of a few executions of a kernel, recording included, all checks on.
-double kernel_seconds(const std::string& name, const std::vector<kernels::Parameter>& inputs, ThreadPool& pool,
-                      int repetitions) {
+double kernel_seconds(const std::string& name, const std::vector<kernels::Parameter>& inputs,
+                      ThreadPool& pool, int repetitions) {
   const chip::Spec spec = chip::Spec::load("trn2");
   std::vector<std::vector<float>> memory;
   std::vector<chip::ConstArray> arrays;
@@ -61,7 +63,8 @@ double kernel_seconds(const std::string& name, const std::vector<kernels::Parame
   return best;
 }
 
-// Microseconds of a tensor_copy of [128, 8] float32, beyond those of copying its 4 KiB; the fastest of a few series.
+// Microseconds of a tensor_copy of [128, 8] float32, beyond those of copying its 4 KiB; the fastest of a few
+// series.
 double copy_microseconds(ThreadPool& pool, int repetitions) {
   const chip::Spec spec = chip::Spec::load("trn2");
   chip::Diagnostics diagnostics;
@@ -91,17 +94,29 @@ double copy_microseconds(ThreadPool& pool, int repetitions) {
 
 void bench_chip(const Arguments& a) {
   ThreadPool pool(a.threads > 0 ? a.threads : ThreadPool::available());
-  const auto square = [&](const char* name) { return kernels::Parameter{name, DType::f32, {a.size, a.size}}; };
+  const auto square = [&](const char* name) {
+    return kernels::Parameter{name, DType::f32, {a.size, a.size}};
+  };
   const auto head = [&](const char* name) { return kernels::Parameter{name, DType::f32, {a.size, 128}}; };
-  const double matmul = kernel_seconds("matmul", {square("a"), square("b")}, pool, a.repetitions);
-  const double attention = kernel_seconds("attention", {head("q"), head("k"), head("v")}, pool, a.repetitions);
-  const double copy = copy_microseconds(pool, 5);
-  fmt::print("matmul {0}^3 in tiles of 128 x 128 x 512: {1:.3f} s\nattention {0} x {0}, d 128: {2:.3f} s\n"
-             "tensor_copy of 128 x 8 float32: {3:.3f} us beyond its memcpy\n",
-             a.size, matmul, attention, copy);
-  if (a.json)
-    fmt::print("{{\"matmul_seconds\": {}, \"attention_seconds\": {}, \"copy_microseconds\": {}, \"threads\": {}}}\n", matmul,
-               attention, copy, pool.size());
+  const auto wanted = [&](std::string_view name) { return a.only.empty() || a.only == name; };
+  std::string json;
+  if (wanted("matmul")) {
+    const double seconds = kernel_seconds("matmul", {square("a"), square("b")}, pool, a.repetitions);
+    fmt::print("matmul {}^3 in tiles of 128 x 128 x 512: {:.3f} s\n", a.size, seconds);
+    json += fmt::format("\"matmul_seconds\": {}, ", seconds);
+  }
+  if (wanted("attention")) {
+    const double seconds =
+        kernel_seconds("attention", {head("q"), head("k"), head("v")}, pool, a.repetitions);
+    fmt::print("attention {0} x {0}, d 128: {1:.4f} s\n", a.size, seconds);
+    json += fmt::format("\"attention_seconds\": {}, ", seconds);
+  }
+  if (wanted("copy")) {
+    const double microseconds = copy_microseconds(pool, 5);
+    fmt::print("tensor_copy of 128 x 8 float32: {:.3f} us beyond its memcpy\n", microseconds);
+    json += fmt::format("\"copy_microseconds\": {}, ", microseconds);
+  }
+  if (a.json) fmt::print("{{{}\"threads\": {}}}\n", json, pool.size());
   std::fflush(stdout);
 }
 
@@ -111,8 +126,10 @@ void add_bench_chip(CLI::App& bench) {
   auto a = std::make_shared<Arguments>();
   CLI::App* command = bench.add_subcommand("chip", "Execution on the simulated chip");
   command->add_option("--threads", a->threads, "Threads; 0: all processors")->capture_default_str();
-  command->add_option("--size", a->size, "Extent of the matrices and length of the attention")->capture_default_str();
+  command->add_option("--size", a->size, "Extent of the matrices and length of the attention")
+      ->capture_default_str();
   command->add_option("--repetitions", a->repetitions, "Of which the fastest counts")->capture_default_str();
+  command->add_option("--only", a->only, "One case")->check(CLI::IsMember({"matmul", "attention", "copy"}));
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a] { bench_chip(*a); });
 }

@@ -4,15 +4,18 @@
 #include <cstring>
 #include <limits>
 
+#include "base/random.h"
+#include "chip/dma_engine.h"
 #include "chip/harness.h"
 #include "chip/vector_arithmetic.h"
+#include "chip/vector_copy.h"
 
 namespace headway::chip {
 namespace {
 
 // [K, M]^T [K, N] in float64.
-std::vector<double> product(const std::vector<double>& s, const std::vector<double>& v, std::int64_t k, std::int64_t m,
-                            std::int64_t n) {
+std::vector<double> product(const std::vector<double>& s, const std::vector<double>& v, std::int64_t k,
+                            std::int64_t m, std::int64_t n) {
   std::vector<double> c(static_cast<std::size_t>(m * n), 0);
   for (std::int64_t l = 0; l < k; ++l)
     for (std::int64_t i = 0; i < m; ++i)
@@ -27,7 +30,8 @@ double bound(std::int64_t k) { return static_cast<double>(4 * k) * static_cast<d
 
 void expect_product(DType stationary, DType moving, std::int64_t k, std::int64_t m, std::int64_t n) {
   Harness h;
-  const Tile s = h.nki.sbuf(stationary, {k, m}), v = h.nki.sbuf(moving, {k, n}), c = h.nki.psum(DType::f32, {m, n});
+  const Tile s = h.nki.sbuf(stationary, {k, m}), v = h.nki.sbuf(moving, {k, n}),
+             c = h.nki.psum(DType::f32, {m, n});
   const auto ns = h.fill(s), nv = h.fill(v);
   nc_matmul(c, s, v);
   h.run();
@@ -35,9 +39,16 @@ void expect_product(DType stationary, DType moving, std::int64_t k, std::int64_t
 }
 
 TEST(NcMatmul, MultipliesAllShapes) {
-  for (const auto& [k, m, n] : std::vector<std::array<std::int64_t, 3>>{
-           {1, 1, 1}, {128, 128, 512}, {128, 128, 1}, {128, 1, 512}, {1, 128, 512}, {32, 17, 33}, {97, 101, 509},
-           {64, 64, 64}, {128, 14, 31}, {2, 3, 65}})
+  for (const auto& [k, m, n] : std::vector<std::array<std::int64_t, 3>>{{1, 1, 1},
+                                                                        {128, 128, 512},
+                                                                        {128, 128, 1},
+                                                                        {128, 1, 512},
+                                                                        {1, 128, 512},
+                                                                        {32, 17, 33},
+                                                                        {97, 101, 509},
+                                                                        {64, 64, 64},
+                                                                        {128, 14, 31},
+                                                                        {2, 3, 65}})
     expect_product(DType::f32, DType::f32, k, m, n);
 }
 
@@ -51,7 +62,8 @@ TEST(NcMatmul, MultipliesAllDtypes) {
 
 TEST(NcMatmul, ReadsAndWritesAnyPattern) {
   Harness h;
-  // A strided stationary operand, a moving one of several extents with a zero step, a destination inside a larger tile.
+  // A strided stationary operand, a moving one of several extents with a zero step, a destination inside a
+  // larger tile.
   const Tile big_s = h.nki.sbuf(DType::bf16, {128, 200}), big_v = h.nki.sbuf(DType::f16, {128, 6, 20});
   const Tile c = h.nki.psum(DType::f32, {128, 2, 256});
   const auto ns = h.fill(big_s), nv = h.fill(big_v);
@@ -64,7 +76,8 @@ TEST(NcMatmul, ReadsAndWritesAnyPattern) {
   for (std::int64_t p = 32; p < 64; ++p) {
     for (std::int64_t i = 10; i < 90; i += 4) ps.push_back(ns[static_cast<std::size_t>(p * 200 + i)]);
     for (std::int64_t i = 1; i < 5; ++i)
-      for (std::int64_t j = 0; j < 20; j += 2) pv.push_back(nv[static_cast<std::size_t>((p * 6 + i) * 20 + j)]);
+      for (std::int64_t j = 0; j < 20; j += 2)
+        pv.push_back(nv[static_cast<std::size_t>((p * 6 + i) * 20 + j)]);
     for (int repeat = 0; repeat < 3; ++repeat)
       for (std::int64_t j = 3; j < 8; ++j) pr.push_back(nv[static_cast<std::size_t>((p * 6 + 5) * 20 + j)]);
   }
@@ -154,7 +167,8 @@ TEST(NcMatmul, RefusesToAddToWhatWasNeverWritten) {
   EXPECT_BREAKS("unwritten", "never written", h.run());
   // Nor to part of what was.
   Harness g;
-  const Tile s2 = g.nki.sbuf(DType::f32, {16, 8}), v2 = g.nki.sbuf(DType::f32, {16, 30}), c2 = g.nki.psum(DType::f32, {8, 30});
+  const Tile s2 = g.nki.sbuf(DType::f32, {16, 8}), v2 = g.nki.sbuf(DType::f32, {16, 30}),
+             c2 = g.nki.psum(DType::f32, {8, 30});
   g.fill(s2);
   g.fill(v2);
   nc_matmul(c2(ds(0, 8), ds(0, 20)), s2, v2(ds(0, 16), ds(0, 20)));
@@ -227,10 +241,12 @@ TEST(NcMatmul, TilesOfTheArrayComputeTheSame) {
   const Tile s = h.nki.sbuf(DType::bf16, {128, 64}), v = h.nki.sbuf(DType::bf16, {128, 100});
   const Tile c = h.nki.psum(DType::f32, {64, 100});
   const auto ns = h.fill(s), nv = h.fill(v);
-  nc_matmul(c, s(ds(64, 64)), v(ds(64, 64)), {.tile_position = ArrayTile{64, 0}, .tile_size = ArrayTile{64, 64}});
+  nc_matmul(c, s(ds(64, 64)), v(ds(64, 64)),
+            {.tile_position = ArrayTile{64, 0}, .tile_size = ArrayTile{64, 64}});
   h.run();
   expect_close(h.numbers(c),
-               product({ns.begin() + 64 * 64, ns.end()}, {nv.begin() + 64 * 100, nv.end()}, 64, 64, 100), 0, bound(64));
+               product({ns.begin() + 64 * 64, ns.end()}, {nv.begin() + 64 * 100, nv.end()}, 64, 64, 100), 0,
+               bound(64));
 }
 
 TEST(NcMatmul, TheSameBitsForAnyNumberOfThreads) {
@@ -248,6 +264,53 @@ TEST(NcMatmul, TheSameBitsForAnyNumberOfThreads) {
     const auto bits = h.bits(c);
     if (first.empty()) first = bits;
     EXPECT_EQ(bits, first);
+  }
+}
+
+// A moving operand that is used again is kept in another layout; it must never outlive what is written to it.
+TEST(NcMatmul, SeesEveryWriteToAMovingOperandThatIsUsedAgain) {
+  Random random(5);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f8e4m3}) {
+    for (int threads : {1, 2, 3}) {
+      const bool twice = dtype == DType::f8e4m3;
+      const std::int64_t k = 96, m = 50, n = 70, halves = twice ? 2 : 1;
+      Harness h(trn2(), threads);
+      const Tile s = h.nki.sbuf(dtype, {k, halves, m}), v = h.nki.sbuf(dtype, {k, halves, n});
+      const Tile ones = h.nki.sbuf(dtype, {k, 1});
+      const auto ns = h.fill(s), no = h.fill(ones);
+      auto nv = h.fill(v);
+      std::vector<std::pair<Tile, std::vector<double>>> products;
+      for (int step = 0; step < 24; ++step) {
+        if (step > 0 && random.below(4) == 0) {  // a column changes, through one engine or another
+          const auto half = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(halves)));
+          const auto column = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(n)));
+          const Tile to = v(ds(0, k), at(half), ds(column, 1));
+          if (random.below(2) == 0)
+            tensor_copy(to, ones);
+          else
+            dma_copy(to, ones);
+          for (std::int64_t r = 0; r < k; ++r)
+            nv[static_cast<std::size_t>((r * halves + half) * n + column)] = no[static_cast<std::size_t>(r)];
+        }
+        // Views of one operand, each kept for itself.
+        const std::int64_t first = random.below(2) == 0 ? 0 : 33, count = n - first;
+        const Tile c = h.nki.psum(DType::f32, {m, count});
+        const Tile part = v(ds(0, k), ds(0, halves), ds(first, count));
+        if (twice)
+          nc_matmul(c, s, part, {.perf_mode = MatmulPerf::double_row});
+        else
+          nc_matmul(c, s(ds(0, k), at(0), ds(0, m)), v(ds(0, k), at(0), ds(first, count)));
+        std::vector<double> expected(static_cast<std::size_t>(m * count), 0);
+        for (std::int64_t l = 0; l < k * halves; ++l)
+          for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < count; ++j)
+              expected[static_cast<std::size_t>(i * count + j)] +=
+                  ns[static_cast<std::size_t>(l * m + i)] * nv[static_cast<std::size_t>(l * n + first + j)];
+        products.emplace_back(c, expected);
+      }
+      h.run();
+      for (const auto& [c, expected] : products) expect_close(h.numbers(c), expected, 0, bound(k * halves));
+    }
   }
 }
 
@@ -281,11 +344,13 @@ TEST(NcMatmul, Rules) {
                 nc_matmul(c, s, v, {.tile_position = ArrayTile{0, 0}, .tile_size = ArrayTile{64, 128}}));
   EXPECT_BREAKS("array-tile", "stationary columns",
                 nc_matmul(c, s, v, {.tile_position = ArrayTile{0, 0}, .tile_size = ArrayTile{128, 64}}));
-  EXPECT_BREAKS("accumulate", "can't be added", nc_matmul(nki.psum(DType::bf16, {128, 512}), s, v, {.accumulate = true, .is_transpose = true}));
+  EXPECT_BREAKS(
+      "accumulate", "can't be added",
+      nc_matmul(nki.psum(DType::bf16, {128, 512}), s, v, {.accumulate = true, .is_transpose = true}));
   EXPECT_BREAKS("dtype", "gives", nc_matmul(c, s, v, {.is_transpose = true}));
   const Tile d = nki.sbuf(DType::f8e4m3, {128, 2, 128}), e = nki.sbuf(DType::f8e4m3, {128, 2, 512});
-  EXPECT_BREAKS("double-row", "[K, 2, ...]", nc_matmul(c, nki.sbuf(DType::f8e4m3, {128, 256}), e,
-                                                       {.perf_mode = MatmulPerf::double_row}));
+  EXPECT_BREAKS("double-row", "[K, 2, ...]",
+                nc_matmul(c, nki.sbuf(DType::f8e4m3, {128, 256}), e, {.perf_mode = MatmulPerf::double_row}));
   EXPECT_BREAKS("double-row", "fp8 only",
                 nc_matmul(c, nki.sbuf(DType::bf16, {128, 2, 128}), e, {.perf_mode = MatmulPerf::double_row}));
   EXPECT_BREAKS("double-row", "can't transpose",
@@ -361,13 +426,16 @@ TEST(NcTranspose, InPlace) {
 TEST(NcTranspose, Rules) {
   Harness h;
   Recorder& nki = h.nki;
-  EXPECT_BREAKS("dtype", "must be the same", nc_transpose(nki.psum(DType::f32, {8, 8}), nki.sbuf(DType::bf16, {8, 8})));
+  EXPECT_BREAKS("dtype", "must be the same",
+                nc_transpose(nki.psum(DType::f32, {8, 8}), nki.sbuf(DType::bf16, {8, 8})));
   EXPECT_BREAKS("shape", "[9, 8]", nc_transpose(nki.psum(DType::f32, {8, 9}), nki.sbuf(DType::f32, {8, 9})));
   EXPECT_BREAKS("transpose-size", "128 x 128",
                 nc_transpose(nki.psum(DType::f32, {128, 8}), nki.sbuf(DType::f32, {8, 129})));
-  EXPECT_BREAKS("engine", "no engine", nc_transpose(nki.sbuf(DType::f32, {64, 64}), nki.sbuf(DType::f32, {64, 64})));
-  EXPECT_BREAKS("engine", "gpsimd engine can't run it with these operands; tensor, vector can",
-                nc_transpose(nki.psum(DType::f32, {8, 8}), nki.sbuf(DType::f32, {8, 8}), {.engine = Engine::gpsimd}));
+  EXPECT_BREAKS("engine", "no engine",
+                nc_transpose(nki.sbuf(DType::f32, {64, 64}), nki.sbuf(DType::f32, {64, 64})));
+  EXPECT_BREAKS(
+      "engine", "gpsimd engine can't run it with these operands; tensor, vector can",
+      nc_transpose(nki.psum(DType::f32, {8, 8}), nki.sbuf(DType::f32, {8, 8}), {.engine = Engine::gpsimd}));
   EXPECT_BREAKS("buffer", "HBM",
                 nc_transpose(nki.psum(DType::f32, {8, 8}), nki.input("x", DType::f32, {8, 8})));
 }
