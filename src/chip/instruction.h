@@ -16,6 +16,8 @@ namespace headway::chip {
 
 class Check;
 class Core;
+class Costing;
+struct Cost;
 struct Meeting;
 
 struct Instruction {
@@ -31,6 +33,8 @@ struct Instruction {
   virtual void apply(Core& core) const = 0;
   // The engines that can run it, given its operands: those it names for itself, before `engine` narrows them to one.
   virtual Engines engines(const Check& check) const = 0;
+  // What it asks of the machine when `costing.engine` runs it (chip/cost.h). Never looks at data.
+  virtual Cost cost(const Costing& costing) const;
   // 1 opens a register loop, -1 closes the innermost one.
   virtual int loop_change() const { return 0; }
   // Itself, where cores meet at it.

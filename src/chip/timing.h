@@ -1,0 +1,64 @@
+// The numbers of a chip file that times are made of, each with what it rests on.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "chip/spec.h"
+
+namespace headway::chip {
+
+// Time on the chip. Integers: the same program has the same time to the last digit.
+using Picoseconds = std::int64_t;
+inline Picoseconds picoseconds(double seconds) { return static_cast<Picoseconds>(std::llround(seconds * 1e12)); }
+inline double seconds(Picoseconds time) { return static_cast<double>(time) * 1e-12; }
+inline double nanoseconds(Picoseconds time) { return static_cast<double>(time) * 1e-3; }
+
+// How much of a time rests on numbers of each tag.
+struct Basis {
+  std::array<Picoseconds, 4> by_tag{};  // by Tag
+  Picoseconds& operator[](Tag tag) { return by_tag[static_cast<std::size_t>(tag)]; }
+  Picoseconds operator[](Tag tag) const { return by_tag[static_cast<std::size_t>(tag)]; }
+  Basis& operator+=(const Basis& other) {
+    for (std::size_t i = 0; i < by_tag.size(); ++i) by_tag[i] += other.by_tag[i];
+    return *this;
+  }
+};
+
+// A number of the chip file.
+struct Constant {
+  double value = 0;
+  Tag tag = Tag::assumed;
+};
+
+// Looked up once. Members are named as the keys of the chip file are; times in seconds, clocks in Hz.
+struct Timing {
+  explicit Timing(const Spec& spec);
+  const Spec& spec;
+
+  struct Tensor {
+    Constant clock, least_columns, cycles, float32_cycles, float32_passes, float32_transpose_cycles, load_cycles;
+    Constant latency, cold_share, warm_up, rearm_share, semaphore_check;
+  } tensor;
+  struct Vector {
+    Constant clock, elements, elements_16bit, overhead, reciprocal_cycles, semaphore_check;
+  } vector;
+  struct Scalar {
+    Constant clock, elements, elements_16bit, overhead, activation_overhead, table_load, semaphore_check;
+  } scalar;
+  struct Gpsimd {
+    Constant clock, cores, bytes_per_cycle, start, dma_bandwidth, semaphore_check;
+  } gpsimd;
+  struct Sync {
+    Constant semaphore_check;
+  } sync;
+  struct Dma {
+    Constant engines, engine_bandwidth, engine_effective_bandwidth, descriptor_overhead, copy_overhead;
+    Constant start_latency, completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
+        compute_share;
+  } dma;
+  Constant interval, dynamic_interval, semaphore_latency, stack_bandwidth, fast_stride;
+};
+
+}  // namespace headway::chip
