@@ -63,6 +63,7 @@ constexpr Rule kRules[] = {
     {"tensor_engine.warm_up", number, "s", 1e-8, 1e-3, optional, "of work until the clock is full"},
     {"tensor_engine.rearm_share", number, "1", 0.01, 1, optional,
      "busy share of a window below which it is cold again"},
+    {"tensor_engine.warm_share", number, "1", 0.01, 1, optional, "of a window of warm_up in work before the clock gets full"},
     {"tensor_engine.bfloat16_flops", number, "FLOP/s", 1e12, 1e17, required, "of a core, as published"},
     {"tensor_engine.float8_flops", number, "FLOP/s", 1e12, 1e17, required, "the same"},
     {"tensor_engine.float32_flops", number, "FLOP/s", 1e11, 1e17, required, "the same"},
@@ -105,6 +106,7 @@ constexpr Rule kRules[] = {
     {"sync_engine.semaphore_check", number, "s", 0, 1e-6, required, "a wait that is over already"},
     {"semaphore.latency", number, "s", 0, 1e-5, required,
      "end of an instruction to what it signals, between engines"},
+    {"semaphore.tensor_latency", number, "s", 0, 1e-05, optional, "the same, when the tensor engine waits"},
 
     {"dma.engines", count, "engines", 1, 256, required, "of a core"},
     {"dma.queues", count, "queues", 1, 256, required, "of an engine"},
@@ -114,6 +116,8 @@ constexpr Rule kRules[] = {
      "of an engine for each descriptor, beside its bytes"},
     {"dma.copy_overhead", number, "s", 0, 1e-5, required, "of an engine for its part of an instruction"},
     {"dma.start_latency", number, "s", 0, 1e-4, required, "trigger to the first data"},
+    {"dma.hardware_start_latency", number, "s", 0, 0.0001, optional, "the same where the hardware makes the descriptors"},
+    {"dma.software_wait", number, "s", 0, 0.0001, optional, "from a semaphore to the trigger that software gives after it"},
     {"dma.completion_latency", number, "s", 0, 1e-4, required, "last data to the start of what waits for it"},
     {"dma.semaphore_to_start", number, "s", 0, 1e-4, required,
      "another engine's semaphore to the first data"},
@@ -150,6 +154,7 @@ constexpr Rule kRules[] = {
     {"server.network_bandwidth", number, "B/s", 1e9, 1e15, required, "of a server to others over EFA"},
     {"host.pcie_bandwidth", number, "B/s", 1e8, 1e13, optional, "between a chip and its host"},
 
+    {"launch.overhead", number, "s", 0, 1e-2, optional, "what the runtime adds to a kernel, as its benchmark sees it"},
     {"eager.flops_share", number, "1", 1e-6, 1, required, "of the peak, an unmodified eager training step"},
     {"eager.checkpoint_bandwidth", number, "B/s", 1e6, 1e13, required, "saving parameters from the chip"},
 

@@ -410,6 +410,8 @@ Program parse_program(std::string_view bytes, const std::string& where) {
   program.chip = r.text();
   program.program_id = static_cast<int>(r.natural_up_to(65535, "the program id"));
   program.num_programs = static_cast<int>(r.natural_up_to(65535, "the number of programs"));
+  if (program.program_id >= program.num_programs)
+    r.refuse(fmt::format("is core {} of {}", program.program_id, program.num_programs));
   program.registers = static_cast<std::uint32_t>(r.natural_up_to(1 << 20, "the number of registers"));
   program.files.resize(r.count("a list of files"));
   for (std::string& file : program.files) file = r.text();

@@ -17,7 +17,8 @@ Timing::Timing(const Spec& spec) : spec(spec) {
             get("tensor_engine.float32_passes"), get("tensor_engine.float32_transpose_cycles"),
             get("tensor_engine.load_cycles"),    get("tensor_engine.latency"),
             get("tensor_engine.cold_share"),     get("tensor_engine.warm_up"),
-            get("tensor_engine.rearm_share"),    get("tensor_engine.semaphore_check")};
+            get("tensor_engine.rearm_share"),    get("tensor_engine.warm_share"),
+            get("tensor_engine.semaphore_check")};
   vector = {get("vector_engine.clock"),    get("vector_engine.elements"),          get("vector_engine.elements_16bit"),
             get("vector_engine.overhead"), get("vector_engine.reciprocal_cycles"), get("vector_engine.semaphore_check")};
   scalar = {get("scalar_engine.clock"),          get("scalar_engine.elements"),
@@ -27,13 +28,25 @@ Timing::Timing(const Spec& spec) : spec(spec) {
   gpsimd = {get("gpsimd_engine.clock"), get("gpsimd_engine.cores"),         get("gpsimd_engine.bytes_per_cycle"),
             get("gpsimd_engine.start"), get("gpsimd_engine.dma_bandwidth"), get("gpsimd_engine.semaphore_check")};
   sync = {get("sync_engine.semaphore_check")};
-  dma = {get("dma.engines"),           get("dma.engine_bandwidth"),   get("dma.engine_effective_bandwidth"),
-         get("dma.descriptor_overhead"), get("dma.copy_overhead"),    get("dma.start_latency"),
-         get("dma.completion_latency"),  get("dma.software_issue"),   get("dma.hardware_issue"),
-         get("dma.transpose_share"),     get("dma.sbuf_transpose_share"), get("dma.compute_share")};
+  dma = {get("dma.engines"),
+         get("dma.engine_bandwidth"),
+         get("dma.engine_effective_bandwidth"),
+         get("dma.descriptor_overhead"),
+         get("dma.copy_overhead"),
+         get("dma.start_latency"),
+         get("dma.hardware_start_latency"),
+         get("dma.software_wait"),
+         get("dma.completion_latency"),
+         get("dma.software_issue"),
+         get("dma.hardware_issue"),
+         get("dma.transpose_share"),
+         get("dma.sbuf_transpose_share"),
+         get("dma.compute_share")};
   interval = get("core.interval");
   dynamic_interval = get("core.dynamic_interval");
   semaphore_latency = get("semaphore.latency");
+  semaphore_tensor_latency = get("semaphore.tensor_latency");
+  launch_overhead = get("launch.overhead");
   stack_bandwidth = get("hbm.stack_bandwidth");
   fast_stride = get("sbuf.fast_stride");
 }

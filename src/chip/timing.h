@@ -39,7 +39,7 @@ struct Timing {
 
   struct Tensor {
     Constant clock, least_columns, cycles, float32_cycles, float32_passes, float32_transpose_cycles, load_cycles;
-    Constant latency, cold_share, warm_up, rearm_share, semaphore_check;
+    Constant latency, cold_share, warm_up, rearm_share, warm_share, semaphore_check;
   } tensor;
   struct Vector {
     Constant clock, elements, elements_16bit, overhead, reciprocal_cycles, semaphore_check;
@@ -55,10 +55,10 @@ struct Timing {
   } sync;
   struct Dma {
     Constant engines, engine_bandwidth, engine_effective_bandwidth, descriptor_overhead, copy_overhead;
-    Constant start_latency, completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
+    Constant start_latency, hardware_start_latency, software_wait, completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
         compute_share;
   } dma;
-  Constant interval, dynamic_interval, semaphore_latency, stack_bandwidth, fast_stride;
+  Constant interval, dynamic_interval, semaphore_latency, semaphore_tensor_latency, launch_overhead, stack_bandwidth, fast_stride;
 };
 
 }  // namespace headway::chip

@@ -113,8 +113,8 @@ Program random_program(unsigned seed, std::size_t instructions) {
   Program p;
   p.kernel = r.text();
   p.chip = r.text();
-  p.program_id = static_cast<int>(r.draw(0, 100));
-  p.num_programs = static_cast<int>(r.draw(0, 100));
+  p.num_programs = static_cast<int>(r.draw(1, 100));
+  p.program_id = static_cast<int>(r.draw(0, p.num_programs - 1));
   p.registers = static_cast<std::uint32_t>(r.draw(0, 1000));
   for (std::int64_t n = r.draw(0, 3); n > 0; --n) p.files.push_back(r.text());
   for (std::int64_t n = r.draw(0, 9); n > 0; --n) p.sources.push_back({r.natural32(), r.natural32()});
@@ -326,6 +326,14 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   unknown[at + 1] = 'T';
   EXPECT_NE(refusal(sealed(unknown)).find("there is no instruction 'Tensor_tensor'"), std::string::npos);
   EXPECT_NE(refusal(sealed(unknown)).find("Record it again"), std::string::npos);
+  // A core that its logical core doesn't have.
+  for (const auto& [id, count] : {std::pair{0, 0}, std::pair{2, 2}, std::pair{7, 1}}) {
+    Program program = random_program(10, 3);
+    program.program_id = id;
+    program.num_programs = count;
+    EXPECT_NE(refusal(serialise(program)).find("is core " + std::to_string(id) + " of " + std::to_string(count)),
+              std::string::npos);
+  }
 }
 
 TEST(ProgramFile, OfAnotherChipIsRefused) {

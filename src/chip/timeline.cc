@@ -1,0 +1,727 @@
+#include "chip/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "chip/accesses.h"
+#include "chip/array_clock.h"
+#include "chip/check.h"
+#include "chip/machine.h"
+#include "chip/operands.h"
+#include "chip/shared_rate.h"
+#include "chip/sync_engine.h"
+
+namespace headway::chip {
+
+std::span<const std::string_view> names_of(Cause) {
+  static constexpr std::array<std::string_view, 9> kNames = {"nothing", "engine", "operand", "overwrite", "memory",
+                                                             "table",   "queue",  "meeting", "edge"};
+  return kNames;
+}
+
+namespace {
+
+constexpr std::size_t kEngines = 7;
+// Who does things in order: the engines, then the DMA queues.
+enum Queue : std::uint8_t { software_load, software_store, hardware_load, hardware_store, collective, spill, kQueues };
+constexpr std::size_t kActors = kEngines + kQueues;
+constexpr std::string_view kQueueNames[] = {"gpsimd software loads", "gpsimd software stores", "sync hardware loads",
+                                            "scalar hardware stores", "collectives", "spills"};
+
+bool is_dma(Engines legal) { return legal.has(Engine::dma); }
+
+// The latest of the things an instruction waits for.
+struct Wait {
+  Picoseconds ready = 0;
+  std::int32_t event = -1;
+  Cause cause = Cause::nothing;
+  bool waits = false;  // on another actor whose end this one hasn't seen yet
+
+  void until(Picoseconds time, std::int32_t on, Cause why) {
+    if (time <= ready) return;
+    ready = time;
+    event = on;
+    cause = why;
+  }
+};
+
+// HBM stacks of the chip: shared by the cores next to them.
+using Stacks = std::vector<SharedRate>;
+
+class CoreRun {
+ public:
+  CoreRun(const Program& program, int number, const Timing& timing, Stacks& stacks, const TimeOptions& options,
+          std::uint64_t& budget)
+      : program_(program),
+        number_(number),
+        timing_(timing),
+        options_(options),
+        budget_(budget),
+        check_(timing.spec, program, diagnostics_),
+        lowered_(lower(program, timing.spec)),
+        clock_(timing.tensor),
+        dma_(timing.dma.engines.value),
+        software_issue_(1),
+        hbm_(stacks[static_cast<std::size_t>(number / std::max<std::int64_t>(timing.spec.cores_per_stack, 1)) %
+                    stacks.size()]) {
+    const std::size_t tensors = program.tensors.size();
+    tensors_.resize(tensors);
+    // Order matters only where somebody reads what somebody writes.
+    std::vector<std::uint8_t> uses(tensors, 0);
+    for (const auto& instruction : program.instructions)
+      for_each_view(*instruction, program, [&](const View& view, Access access) {
+        uses[view.tensor] |= access == Access::read ? 1 : access == Access::write ? 2 : 3;
+      });
+    for (std::size_t t = 0; t < tensors; ++t)
+      tensors_[t].tracked = is_on_chip(program.tensors[t].buffer) || uses[t] == 3;
+    registers_.resize(program.registers);
+    for (const Edge& edge : program.edges) edges_.push_back(edge);
+    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.after < b.after; });
+    if (!edges_.empty()) event_of_.assign(program.instructions.size(), -1);
+    events_.reserve(program.instructions.size());
+  }
+
+  // Runs until the next instruction at which cores meet, or the end. Whether there is more.
+  bool run() {
+    while (next_ < program_.instructions.size()) {
+      const Instruction& instruction = *program_.instructions[next_];
+      if (budget_ == 0)
+        throw InputError(program_.kernel, fmt::format("more than {} instructions; is there a loop without an end?",
+                                                      options_.max_instructions));
+      --budget_;
+      if (program_.registers > 0 && control(instruction)) continue;
+      if (instruction.meeting()) return true;
+      step(instruction);
+      ++next_;
+    }
+    return false;
+  }
+
+  const Instruction& at() const { return *program_.instructions[next_]; }
+  std::size_t position() const { return next_; }
+  const std::vector<std::optional<std::int32_t>>& registers() const { return registers_; }
+
+  // The core is at a meeting: when it could begin.
+  Picoseconds arrives() {
+    meeting_ = wait_for(at(), Engine::dma);
+    return meeting_.ready;
+  }
+  // It begins at `start`, for all.
+  void meets(Picoseconds start, const Cost& cost, bool later_than_others) {
+    const Instruction& instruction = at();
+    Event event = fresh(Engine::dma, cost);
+    event.start = start;
+    event.cause = later_than_others || start == meeting_.ready ? meeting_.cause : Cause::meeting;
+    event.cause_event = event.cause == Cause::meeting ? -1 : meeting_.event;
+    if (cost.dma.any && cost.dma.bytes > 0) {
+      move(event, cost, collective, start, start + cost.latency);
+    } else {
+      event.free = event.end = start + std::max(cost.latency, cost.busy);
+    }
+    finish(instruction, event, kEngines + collective, cost);
+    ++next_;
+  }
+
+  std::vector<Event>& events() { return events_; }
+  std::vector<Transfer>& transfers() { return transfers_; }
+  const ArrayClock& clock() const { return clock_; }
+  CoreTimeline summary() { return {&program_, std::move(lowered_), traffic_}; }
+  bool guessed() const { return guessed_; }
+
+ private:
+  struct TensorState {
+    Accesses accesses;
+    Picoseconds done = 0;  // the last of all accesses so far
+    std::int32_t event = -1;
+    bool tracked = false, touched = false;
+  };
+
+  // --- Registers and loops ---
+
+  std::optional<std::int32_t> value(const RegisterOr& value) const {
+    if (const auto* number = std::get_if<std::int32_t>(&value)) return *number;
+    return registers_[std::get<Register>(value).id];
+  }
+
+  // Whether the instruction was one of a loop; then `next_` is set.
+  bool control(const Instruction& instruction) {
+    if (const auto* move = dynamic_cast<const RegisterMove*>(&instruction)) {
+      registers_[move->dst.id] = value(move->src);
+      return false;  // takes its time like any other
+    }
+    if (const auto* load = dynamic_cast<const RegisterLoad*>(&instruction)) {
+      registers_[load->dst.id].reset();
+      return false;
+    }
+    switch (loop_role(instruction)) {
+      case LoopRole::none:
+        return false;
+      case LoopRole::fori_begin: {
+        const auto& begin = static_cast<const ForiBegin&>(instruction);
+        const auto lower = value(begin.lower), upper = value(begin.upper);
+        std::int64_t rounds = 1;
+        if (lower && upper) {
+          rounds = *upper > *lower ? (std::int64_t{*upper} - *lower + begin.step - 1) / begin.step : 0;
+          registers_[begin.i.id] = lower;
+        } else {
+          guessed_ = true;  // a bound that is read from memory: one round
+          registers_[begin.i.id].reset();
+        }
+        if (rounds == 0) {
+          leave();
+        } else {
+          loops_.push_back({next_, rounds, begin.step});
+          ++next_;
+        }
+        return true;
+      }
+      case LoopRole::while_begin: {
+        const auto& begin = static_cast<const WhileBegin&>(instruction);
+        const auto condition = registers_[begin.r.id];
+        if (!condition) guessed_ = true;
+        if (condition && *condition == 0) {
+          leave();
+        } else {
+          loops_.push_back({next_, 0, 0});
+          ++next_;
+        }
+        return true;
+      }
+      case LoopRole::fori_end: {
+        Loop& loop = loops_.back();
+        const auto& begin = static_cast<const ForiBegin&>(*program_.instructions[loop.begin]);
+        if (--loop.rounds > 0) {
+          if (auto& i = registers_[begin.i.id]) i = static_cast<std::int32_t>(*i + loop.step);
+          next_ = loop.begin + 1;
+        } else {
+          loops_.pop_back();
+          ++next_;
+        }
+        return true;
+      }
+      case LoopRole::while_end: {
+        const auto& end = static_cast<const WhileEnd&>(instruction);
+        const auto& begin = static_cast<const WhileBegin&>(*program_.instructions[loops_.back().begin]);
+        const auto condition = registers_[end.next.id];
+        registers_[begin.r.id] = condition;
+        if (!condition) guessed_ = true;
+        if (condition && *condition != 0) {
+          next_ = loops_.back().begin + 1;
+        } else {
+          loops_.pop_back();
+          ++next_;
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+  // Past the loop that begins at next_.
+  void leave() {
+    int depth = 0;
+    do {
+      depth += program_.instructions[next_]->loop_change();
+      ++next_;
+    } while (depth > 0 && next_ < program_.instructions.size());
+  }
+
+  // --- What an instruction waits for ---
+
+  Picoseconds semaphore(Engine engine) const {
+    const Constant& own = engine == Engine::tensor ? timing_.semaphore_tensor_latency : timing_.semaphore_latency;
+    return picoseconds(own.value > 0 ? own.value : timing_.semaphore_latency.value);
+  }
+
+  void wait_on(Wait& wait, std::uint8_t by, std::uint32_t event, Picoseconds done, std::size_t actor, Engine engine,
+               Cause cause) const {
+    if (by == actor && (engine == Engine::tensor || actor >= kEngines)) return;  // in order anyway
+    wait.until(done + semaphore(engine), static_cast<std::int32_t>(event), cause);
+    if (by != actor) wait.waits = true;
+  }
+
+  Wait wait_for(const Instruction& instruction, Engine engine) {
+    Wait wait;
+    const std::size_t actor = static_cast<std::size_t>(engine);
+    for_each_view(instruction, program_, [&](const View& view, Access access) {
+      TensorState& state = tensors_[view.tensor];
+      if (!state.tracked) return;
+      if (!state.touched) {
+        for (std::uint32_t p = lowered_.predecessors_from[view.tensor]; p < lowered_.predecessors_from[view.tensor + 1];
+             ++p) {
+          const TensorState& before = tensors_[lowered_.predecessors[p]];
+          if (before.event >= 0)
+            wait_on(wait, events_actor(before.event), static_cast<std::uint32_t>(before.event), before.done, actor,
+                    engine, Cause::memory);
+        }
+      }
+      const Box box = box_of(program_, view);
+      accesses_of(view.tensor).before(program_, view, box, access != Access::read, [&](const Accesses::Past& past) {
+        wait_on(wait, past.by, past.event, past.done, actor, engine,
+                past.write && access == Access::read ? Cause::operand : Cause::overwrite);
+      });
+      if (lowered_.placements[view.tensor].spilled && access != Access::write)
+        wait.until(load_spilled(view, wait.ready), wait.event, Cause::memory);
+    });
+    for (; next_edge_ < edges_.size() && edges_[next_edge_].after < next_; ++next_edge_) {
+    }
+    for (std::size_t e = next_edge_; e < edges_.size() && edges_[e].after == next_; ++e) {
+      const std::int32_t before = event_of_[edges_[e].before];
+      if (before >= 0)
+        wait.until(events_[static_cast<std::size_t>(before)].end + semaphore(engine), before, Cause::edge);
+    }
+    return wait;
+  }
+
+  std::uint8_t events_actor(std::int32_t event) const {
+    const Event& e = events_[static_cast<std::size_t>(event)];
+    if (e.transfer < 0) return static_cast<std::uint8_t>(e.engine);
+    return static_cast<std::uint8_t>(kEngines + transfers_[static_cast<std::size_t>(e.transfer)].queue);
+  }
+
+  // Tensors with addresses share their memory, so that its accesses are kept together.
+  Accesses& accesses_of(TensorId tensor) {
+    const Tensor& t = program_.tensors[tensor];
+    if (t.address) return t.buffer == Buffer::sbuf ? sbuf_ : psum_;
+    return tensors_[tensor].accesses;
+  }
+
+  // --- Engines ---
+
+  Engine choose(const Instruction& instruction, Engines legal, Cost& cost, Wait& wait) {
+    if (instruction.engine != Engine::unknown && !is_dma(legal)) {
+      cost = cost_of(instruction, instruction.engine, program_, timing_);
+      wait = wait_for(instruction, instruction.engine);
+      return instruction.engine;
+    }
+    static constexpr Engine kOrder[] = {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd, Engine::sync};
+    Engine best = Engine::unknown;
+    Picoseconds best_end = 0;
+    bool waited = false;
+    for (const Engine engine : kOrder) {
+      if (!legal.has(engine)) continue;
+      const Cost c = cost_of(instruction, engine, program_, timing_);
+      if (!waited) wait = wait_for(instruction, engine);
+      waited = true;
+      const Picoseconds end = std::max(free_[static_cast<std::size_t>(engine)], wait.ready) + c.latency +
+                              picoseconds(c.array.stream_cycles * c.array.passes / timing_.tensor.clock.value);
+      if (best == Engine::unknown || end < best_end) {
+        best = engine;
+        best_end = end;
+        cost = c;
+      }
+    }
+    if (best == Engine::unknown) throw Bug(std::string(instruction.name()) + " has no engine");
+    return best;
+  }
+
+  Event fresh(Engine engine, const Cost& cost) const {
+    Event event;
+    event.instruction = static_cast<std::uint32_t>(next_);
+    event.core = static_cast<std::uint8_t>(number_);
+    event.engine = engine;
+    event.calibrated = cost.calibrated;
+    return event;
+  }
+
+  void begin(Event& event, const Wait& wait, Picoseconds free, std::int32_t last_on_engine) {
+    event.start = std::max(free, wait.ready);
+    if (wait.ready >= free) {
+      event.cause = wait.cause;
+      event.cause_event = wait.event;
+    } else {
+      event.cause = Cause::engine;
+      event.cause_event = last_on_engine;
+    }
+  }
+
+  void step(const Instruction& instruction) {
+    const Engines legal = instruction.engines(check_);
+    if (is_dma(legal)) return trigger(instruction);
+    Cost cost;
+    Wait wait;
+    const Engine engine = choose(instruction, legal, cost, wait);
+    const auto e = static_cast<std::size_t>(engine);
+    Event event = fresh(engine, cost);
+    begin(event, wait, free_[e], last_[e]);
+    if (engine == Engine::scalar && cost.table >= 0 && cost.table != table_) {
+      // The table is loaded as soon as the engine is free, before the operands are there.
+      const Picoseconds load = free_[e] + picoseconds(timing_.scalar.table_load.value);
+      if (load > event.start) {
+        event.start = load;
+        event.cause = Cause::table;
+        event.cause_event = last_[e];
+      }
+      table_ = cost.table;
+    }
+    if (cost.array.stream_cycles > 0) {
+      product(event, cost, wait);
+    } else {
+      event.free = event.start + cost.busy;
+      event.end = event.start + std::max(cost.latency, cost.busy);
+    }
+    free_[e] = event.free;
+    last_[e] = static_cast<std::int32_t>(events_.size());
+    finish(instruction, event, e, cost);
+  }
+
+  // Each pass loads its stationary operand and streams the moving one. The array holds two stationary operands:
+  // the next one loads while the last one is in use, if it is there.
+  void product(Event& event, const Cost& cost, const Wait& wait) {
+    Picoseconds stream = free_[static_cast<std::size_t>(Engine::tensor)];
+    Picoseconds load_from = std::max(loader_free_, wait.ready);
+    event.start = load_from;
+    for (int pass = 0; pass < cost.array.passes; ++pass) {
+      const double rate = timing_.tensor.clock.value * clock_.share();
+      stream = std::max(stream, load_from + picoseconds(cost.array.load_cycles / rate));
+      loader_free_ = load_from = stream;
+      stream = clock_.run(stream, cost.array.stream_cycles);
+    }
+    event.free = stream;
+    event.end = stream + cost.latency;
+  }
+
+  // --- DMA ---
+
+  struct Route {
+    Queue queue;
+    Engine issuer;
+    Dge dge;
+  };
+  Route route(const Instruction& instruction, const Cost& cost, bool to_chip) const {
+    Dge dge = cost.dma.dge;
+    if (cost.dma.dge_open) {
+      // As in recorded profiles: what the kernel is given and gives back goes through software, the rest through
+      // hardware.
+      bool outside = false;
+      for_each_view(instruction, program_, [&](const View& view, Access) {
+        const Role role = program_.tensors[view.tensor].role;
+        outside |= role != Role::internal;
+      });
+      dge = outside || timing_.spec.generation < 3 ? Dge::software : Dge::hardware;
+    }
+    if (dge == Dge::hardware) {
+      const Engine wish = instruction.engine == Engine::sync || instruction.engine == Engine::scalar ? instruction.engine
+                          : to_chip                                                                  ? Engine::sync
+                                                                                                     : Engine::scalar;
+      return {to_chip ? hardware_load : hardware_store, wish, dge};
+    }
+    return {to_chip ? software_load : software_store, Engine::gpsimd, dge};
+  }
+
+  void trigger(const Instruction& instruction) {
+    const Cost cost = cost_of(instruction, Engine::dma, program_, timing_);
+    bool to_chip = true;
+    for_each_view(instruction, program_, [&](const View& view, Access access) {
+      if (access != Access::read && !is_on_chip(program_.tensors[view.tensor].buffer)) to_chip = false;
+    });
+    const Route way = route(instruction, cost, to_chip);
+    Wait wait = wait_for(instruction, way.issuer);
+    // Software takes its time from a semaphore to the trigger.
+    if (way.dge == Dge::software && wait.waits)
+      wait.ready += picoseconds(timing_.dma.software_wait.value) - semaphore(way.issuer);
+    const auto issuer = static_cast<std::size_t>(way.issuer);
+    Event event = fresh(way.issuer, cost);
+    const std::size_t stream = way.queue;
+    begin(event, wait, queue_last_[stream], queue_event_[stream]);
+    if (event.cause == Cause::engine) event.cause = Cause::queue;
+    const Picoseconds busy = picoseconds(way.dge == Dge::software ? timing_.dma.software_issue.value
+                                         : way.dge == Dge::hardware ? timing_.dma.hardware_issue.value
+                                                                    : 0.0);
+    if (way.issuer == Engine::scalar) {
+      // The compiler puts it where its engine comes by when the data is there.
+      const Picoseconds free = free_[issuer];
+      if (free > event.start) {
+        event.start = free;
+        event.cause = Cause::engine;
+        event.cause_event = last_[issuer];
+      }
+      free_[issuer] = free + busy;
+      event.free = event.start + busy;
+    } else if (busy > 0) {
+      SharedRate& issue = way.issuer == Engine::gpsimd ? software_issue_ : hardware_issue_;
+      const Demand slot{&issue, static_cast<double>(busy), 1};
+      const Span span = serve(std::span(&slot, 1), event.start);
+      if (span.start > event.start) {
+        event.cause = Cause::engine;
+        event.cause_event = last_[issuer];
+      }
+      event.start = span.start;
+      event.free = std::max(span.end, span.start + busy);
+    } else {
+      event.free = event.start;
+    }
+    queue_last_[stream] = event.start;
+    queue_event_[stream] = static_cast<std::int32_t>(events_.size());
+    if (event.free >= last_end_[issuer]) {
+      last_end_[issuer] = event.free;
+      last_[issuer] = static_cast<std::int32_t>(events_.size());
+    }
+    const Constant& hardware = timing_.dma.hardware_start_latency;
+    const double latency =
+        way.dge == Dge::hardware && hardware.value > 0 ? hardware.value : timing_.dma.start_latency.value;
+    move(event, cost, way.queue, event.start + picoseconds(latency), 0);
+    transfers_.back().dge = way.dge;
+    finish(instruction, event, kEngines + way.queue, cost);
+  }
+
+  // The bytes move, from `from` on; they are there not before `least`.
+  void move(Event& event, const Cost& cost, Queue queue, Picoseconds from, Picoseconds least) {
+    Transfer transfer;
+    transfer.event = static_cast<std::uint32_t>(events_.size());
+    transfer.core = static_cast<std::uint8_t>(number_);
+    transfer.queue = queue;
+    transfer.engines = static_cast<std::uint8_t>(std::max(cost.dma.engines, 1));
+    transfer.dge = cost.dma.dge;
+    transfer.descriptors = static_cast<std::int32_t>(cost.dma.descriptors);
+    transfer.descriptor_bytes = static_cast<std::int32_t>(cost.dma.descriptor_bytes);
+    transfer.bytes = cost.dma.bytes;
+    const double work = static_cast<double>(cost.dma.engine_time) * transfer.engines;
+    transfer.engine_time = static_cast<Picoseconds>(work);
+    const double hbm_bytes = static_cast<double>(cost.dma.hbm_read + cost.dma.hbm_written);
+    const Demand demands[] = {{&dma_, work, static_cast<double>(transfer.engines)},
+                              {&hbm_, hbm_bytes, hbm_.per_bin() / SharedRate::kBin}};
+    // A queue is first in, first out.
+    const Picoseconds begin = std::max(from, queue_start_[queue]);
+    const Span span = work > 0 ? serve(demands, begin) : Span{begin, begin};
+    queue_start_[queue] = span.start;
+    transfer.start = span.start;
+    transfer.end = std::max(span.end, least);
+    queue_end_[queue] = std::max(queue_end_[queue], transfer.end);
+    transfer.visible = std::max(transfer.end, queue_visible_[queue]) + picoseconds(timing_.dma.completion_latency.value);
+    queue_visible_[queue] = transfer.end;
+    if (event.free == 0) event.free = event.start;
+    event.end = transfer.visible;
+    event.transfer = static_cast<std::int32_t>(transfers_.size());
+    traffic_.hbm_read += cost.dma.hbm_read;
+    traffic_.hbm_written += cost.dma.hbm_written;
+    traffic_.sbuf_read += cost.dma.sbuf_read;
+    traffic_.sbuf_written += cost.dma.sbuf_written;
+    transfers_.push_back(transfer);
+  }
+
+  // A tensor that lives in HBM for want of room is loaded again for a use.
+  Picoseconds load_spilled(const View& view, Picoseconds from) {
+    const std::int64_t bytes = view.elements() * size_of(view.dtype);
+    traffic_.spill_loaded += bytes;
+    return spill_transfer(bytes, from);
+  }
+  Picoseconds spill_transfer(std::int64_t bytes, Picoseconds from) {
+    const auto amount = static_cast<double>(bytes);
+    const double rate = timing_.dma.engine_effective_bandwidth.value * 1e-12;
+    const Demand demands[] = {{&dma_, amount / rate, timing_.dma.engines.value},
+                              {&hbm_, amount, hbm_.per_bin() / SharedRate::kBin}};
+    const Span span = serve(demands, from + picoseconds(timing_.dma.start_latency.value));
+    return span.end + picoseconds(timing_.dma.completion_latency.value);
+  }
+
+  // --- Books ---
+
+  void finish(const Instruction& instruction, Event& event, std::size_t actor, const Cost& cost) {
+    const auto index = static_cast<std::uint32_t>(events_.size());
+    (cost.transpose ? traffic_.transpose_flops : traffic_.flops) += cost.flops;
+    for_each_view(instruction, program_, [&](const View& view, Access access) {
+      const Tensor& t = program_.tensors[view.tensor];
+      if (event.transfer < 0) {
+        const std::int64_t bytes = view.elements() * size_of(view.dtype);
+        if (t.buffer == Buffer::sbuf) {
+          if (access != Access::write) traffic_.sbuf_read += bytes;
+          if (access != Access::read) traffic_.sbuf_written += bytes;
+        } else if (t.buffer == Buffer::psum) {
+          if (access != Access::write) traffic_.psum_read += bytes;
+          if (access != Access::read) traffic_.psum_written += bytes;
+        }
+      }
+      TensorState& state = tensors_[view.tensor];
+      if (!state.tracked) return;
+      if (!state.touched) {
+        state.touched = true;
+        // Their memory is this tensor's now: nobody asks for them again.
+        for (std::uint32_t p = lowered_.predecessors_from[view.tensor]; p < lowered_.predecessors_from[view.tensor + 1];
+             ++p) {
+          const Placement& before = lowered_.placements[lowered_.predecessors[p]];
+          if (before.last < next_) tensors_[lowered_.predecessors[p]].accesses.clear();
+        }
+      }
+      // An engine has read its operands when it goes on; a DMA when its bytes have moved.
+      const Transfer* transfer = event.transfer >= 0 ? &transfers_[static_cast<std::size_t>(event.transfer)] : nullptr;
+      Picoseconds done = access == Access::read ? (transfer ? transfer->visible : event.free) : event.end;
+      if (lowered_.placements[view.tensor].spilled && access != Access::read) {
+        const std::int64_t bytes = view.elements() * size_of(view.dtype);
+        traffic_.spill_saved += bytes;
+        done = spill_transfer(bytes, done);
+      }
+      Accesses::Past past{box_of(program_, view), &view, done, index, static_cast<std::uint8_t>(actor),
+                          access != Access::read};
+      accesses_of(view.tensor).add(past);
+      if (done >= state.done) {
+        state.done = done;
+        state.event = static_cast<std::int32_t>(index);
+      }
+    });
+    if (!event_of_.empty()) event_of_[next_] = static_cast<std::int32_t>(index);
+    events_.push_back(event);
+  }
+
+  struct Loop {
+    std::size_t begin;
+    std::int64_t rounds, step;
+  };
+
+  const Program& program_;
+  int number_;
+  const Timing& timing_;
+  const TimeOptions& options_;
+  std::uint64_t& budget_;
+  Diagnostics diagnostics_{Diagnostics::Mode::collect};
+  Check check_;
+  Lowered lowered_;
+  ArrayClock clock_;
+  SharedRate dma_, software_issue_, hardware_issue_{1};
+  SharedRate& hbm_;
+  std::vector<TensorState> tensors_;
+  Accesses sbuf_, psum_;
+  std::vector<std::optional<std::int32_t>> registers_;
+  std::vector<Loop> loops_;
+  std::vector<Edge> edges_;
+  std::size_t next_edge_ = 0;
+  std::vector<std::int32_t> event_of_;  // by instruction, the last time it ran; only where there are edges
+  std::array<Picoseconds, kEngines> free_{}, last_end_{};
+  std::array<std::int32_t, kEngines> last_ = {-1, -1, -1, -1, -1, -1, -1};
+  std::array<Picoseconds, kQueues> queue_last_{}, queue_start_{}, queue_end_{}, queue_visible_{};
+  std::array<std::int32_t, kQueues> queue_event_ = {-1, -1, -1, -1, -1, -1};
+  Picoseconds loader_free_ = 0;
+  int table_ = -1;
+  bool guessed_ = false;
+  std::size_t next_ = 0;
+  Wait meeting_;
+  std::vector<Event> events_;
+  std::vector<Transfer> transfers_;
+  Traffic traffic_;
+};
+
+}  // namespace
+
+Timeline time(std::span<const Program* const> programs, const Timing& timing, const TimeOptions& options) {
+  Stacks stacks(static_cast<std::size_t>(std::max<std::int64_t>(timing.spec.hbm_stacks, 1)),
+                SharedRate(timing.stack_bandwidth.value * 1e-12));
+  std::uint64_t budget = options.max_instructions;
+  std::vector<std::unique_ptr<CoreRun>> cores;
+  for (std::size_t c = 0; c < programs.size(); ++c)
+    cores.push_back(
+        std::make_unique<CoreRun>(*programs[c], static_cast<int>(c), timing, stacks, options, budget));
+  // Who meets whom depends on registers only; the machine knows.
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<Machine> machine;
+  Diagnostics diagnostics(Diagnostics::Mode::collect);
+  std::vector<bool> more(cores.size());
+  for (std::size_t c = 0; c < cores.size(); ++c) more[c] = cores[c]->run();
+  while (std::find(more.begin(), more.end(), true) != more.end()) {
+    if (!machine) {
+      pool = std::make_unique<ThreadPool>(1);
+      const int lnc = programs[0]->num_programs;
+      machine = std::make_unique<Machine>(timing.spec, std::vector<const Program*>(programs.begin(), programs.end()),
+                                          lnc, *pool, diagnostics);
+    }
+    bool met = false;
+    for (std::size_t c = 0; c < cores.size() && !met; ++c) {
+      if (!more[c]) continue;
+      const auto with_registers = [&](std::size_t i) -> const Core& {
+        Core& core = machine->core(static_cast<int>(i));
+        core.position = cores[i]->position();
+        for (std::size_t r = 0; r < cores[i]->registers().size(); ++r)
+          if (const auto value = cores[i]->registers()[r])
+            core.set_register(Register{static_cast<std::uint32_t>(r)}, static_cast<std::uint32_t>(*value));
+        return core;
+      };
+      const Meeting& meeting = *cores[c]->at().meeting();
+      const Meeting::Key key = meeting.key(with_registers(c));
+      const std::vector<int> who = meeting.participants(with_registers(c));
+      bool all = !who.empty();
+      for (int other : who) {
+        const auto o = static_cast<std::size_t>(other);
+        all = all && o < cores.size() && more[o] && cores[o]->at().meeting()->key(with_registers(o)) == key;
+      }
+      if (!all) continue;
+      Picoseconds start = 0;
+      for (int other : who) start = std::max(start, cores[static_cast<std::size_t>(other)]->arrives());
+      for (int other : who) {
+        CoreRun& core = *cores[static_cast<std::size_t>(other)];
+        const Cost cost = cost_of(core.at(), Engine::dma, *programs[static_cast<std::size_t>(other)], timing);
+        core.meets(start, cost, false);
+      }
+      for (int other : who) more[static_cast<std::size_t>(other)] = cores[static_cast<std::size_t>(other)]->run();
+      met = true;
+    }
+    if (!met)
+      throw KernelError(programs[0]->kernel +
+                        ": cores wait for each other where they can't meet; `headway kernel run` says who waits where");
+  }
+
+  Timeline timeline;
+  for (std::string_view name : kQueueNames) timeline.queues.emplace_back(name);
+  timeline.launch = picoseconds(timing.launch_overhead.value);
+  bool guessed = false;
+  for (std::size_t c = 0; c < cores.size(); ++c) {
+    const auto events_before = static_cast<std::int32_t>(timeline.events.size());
+    const auto transfers_before = static_cast<std::int32_t>(timeline.transfers.size());
+    timeline.core_from.push_back(timeline.events.size());
+    if (c == 0 && cores.size() == 1) {
+      timeline.events = std::move(cores[c]->events());
+      timeline.transfers = std::move(cores[c]->transfers());
+    } else {
+      for (Event event : cores[c]->events()) {
+        if (event.cause_event >= 0) event.cause_event += events_before;
+        if (event.transfer >= 0) event.transfer += transfers_before;
+        timeline.events.push_back(event);
+      }
+      for (Transfer transfer : cores[c]->transfers()) {
+        transfer.event += static_cast<std::uint32_t>(events_before);
+        timeline.transfers.push_back(transfer);
+      }
+    }
+    for (const ArrayClock::Step& step : cores[c]->clock().steps())
+      timeline.clock.push_back({static_cast<std::uint8_t>(c), step.share, step.start});
+    guessed = guessed || cores[c]->guessed();
+    timeline.cores.push_back(cores[c]->summary());
+    for (const std::string& warning : timeline.cores.back().lowered.warnings) timeline.warnings.push_back(warning);
+    cores[c].reset();
+  }
+  timeline.core_from.push_back(timeline.events.size());
+  for (const Event& event : timeline.events) {
+    timeline.total = std::max({timeline.total, event.free, event.transfer >= 0 ? Picoseconds{0} : event.end});
+    timeline.uncalibrated += !event.calibrated;
+  }
+  for (const Transfer& transfer : timeline.transfers) timeline.total = std::max(timeline.total, transfer.end);
+  if (guessed)
+    timeline.warnings.push_back("a loop's bounds depend on data: its body is counted once");
+  return timeline;
+}
+
+Timeline time(const Program& program, const Timing& timing, const TimeOptions& options) {
+  const Program* const one[] = {&program};
+  return time(one, timing, options);
+}
+
+std::vector<std::uint32_t> critical_path(const Timeline& timeline) {
+  std::vector<std::uint32_t> path;
+  if (timeline.events.empty()) return path;
+  const auto end = [&](const Event& e) {
+    return e.transfer >= 0 ? timeline.transfers[static_cast<std::size_t>(e.transfer)].end : e.end;
+  };
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < timeline.events.size(); ++i)
+    if (end(timeline.events[i]) > end(timeline.events[last])) last = i;
+  for (auto at = static_cast<std::int32_t>(last); at >= 0;) {
+    path.push_back(static_cast<std::uint32_t>(at));
+    at = timeline.events[static_cast<std::size_t>(at)].cause_event;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+}  // namespace headway::chip
