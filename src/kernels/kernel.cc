@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/toml.h"
 #include "kernels/library.h"
+#include "kernels/measured/measured.h"
 
 namespace headway::kernels {
 
@@ -22,10 +23,12 @@ void Attributes::finish(const std::string& kernel) const {
 }
 
 std::span<const Kernel> all_kernels() {
-  static const std::vector<Kernel> kernels = {
-      matmul_kernel(), softmax_kernel(),        attention_kernel(),
-      race_mistake(),  out_of_bounds_mistake(), unwritten_mistake(),
-  };
+  static const std::vector<Kernel> kernels = [] {
+    std::vector<Kernel> all = {matmul_kernel(), softmax_kernel(),        attention_kernel(),
+                               race_mistake(),  out_of_bounds_mistake(), unwritten_mistake()};
+    for (Kernel& kernel : measured_kernels()) all.push_back(std::move(kernel));
+    return all;
+  }();
   return kernels;
 }
 
