@@ -12,36 +12,83 @@ Constant constant(const Spec& spec, std::string_view key) {
 
 Timing::Timing(const Spec& spec) : spec(spec) {
   const auto get = [&](std::string_view key) { return constant(spec, key); };
-  tensor = {get("tensor_engine.clock"),          get("tensor_engine.least_columns"),
-            get("tensor_engine.cycles"),         get("tensor_engine.float32_cycles"),
-            get("tensor_engine.float32_passes"), get("tensor_engine.float32_transpose_cycles"),
-            get("tensor_engine.load_cycles"),    get("tensor_engine.latency"),
-            get("tensor_engine.cold_share"),     get("tensor_engine.warm_up"),
-            get("tensor_engine.rearm_share"),    get("tensor_engine.warm_share"),
-            get("tensor_engine.semaphore_check")};
-  vector = {get("vector_engine.clock"),    get("vector_engine.elements"),          get("vector_engine.elements_16bit"),
-            get("vector_engine.overhead"), get("vector_engine.reciprocal_cycles"), get("vector_engine.semaphore_check")};
-  scalar = {get("scalar_engine.clock"),          get("scalar_engine.elements"),
-            get("scalar_engine.elements_16bit"), get("scalar_engine.overhead"),
-            get("scalar_engine.activation_overhead"), get("scalar_engine.table_load"),
-            get("scalar_engine.semaphore_check")};
-  gpsimd = {get("gpsimd_engine.clock"), get("gpsimd_engine.cores"),         get("gpsimd_engine.bytes_per_cycle"),
-            get("gpsimd_engine.start"), get("gpsimd_engine.dma_bandwidth"), get("gpsimd_engine.semaphore_check")};
-  sync = {get("sync_engine.semaphore_check")};
-  dma = {get("dma.engines"),
-         get("dma.engine_bandwidth"),
-         get("dma.engine_effective_bandwidth"),
-         get("dma.descriptor_overhead"),
-         get("dma.copy_overhead"),
-         get("dma.start_latency"),
-         get("dma.hardware_start_latency"),
-         get("dma.software_wait"),
-         get("dma.completion_latency"),
-         get("dma.software_issue"),
-         get("dma.hardware_issue"),
-         get("dma.transpose_share"),
-         get("dma.sbuf_transpose_share"),
-         get("dma.compute_share")};
+  tensor = {.clock = get("tensor_engine.clock"),
+            .least_columns = get("tensor_engine.least_columns"),
+            .cycles = get("tensor_engine.cycles"),
+            .float32_cycles = get("tensor_engine.float32_cycles"),
+            .float32_passes = get("tensor_engine.float32_passes"),
+            .float32_transpose_cycles = get("tensor_engine.float32_transpose_cycles"),
+            .load_cycles = get("tensor_engine.load_cycles"),
+            .load_latency = get("tensor_engine.load_latency"),
+            .load_latency_cycles = get("tensor_engine.load_latency_cycles"),
+            .float32_load_parts = get("tensor_engine.float32_load_parts"),
+            .float32_transpose_load_parts = get("tensor_engine.float32_transpose_load_parts"),
+            .measured_columns = get("tensor_engine.measured_columns"),
+            .latency = get("tensor_engine.latency"),
+            .cold_share = get("tensor_engine.cold_share"),
+            .warm_up = get("tensor_engine.warm_up"),
+            .rearm_share = get("tensor_engine.rearm_share"),
+            .warm_share = get("tensor_engine.warm_share"),
+            .semaphore_check = get("tensor_engine.semaphore_check")};
+  vector = {.clock = get("vector_engine.clock"),
+            .elements = get("vector_engine.elements"),
+            .elements_16bit = get("vector_engine.elements_16bit"),
+            .overhead = get("vector_engine.overhead"),
+            .pointer_overhead = get("vector_engine.pointer_overhead"),
+            .reciprocal_cycles = get("vector_engine.reciprocal_cycles"),
+            .bn_aggr_cycles = get("vector_engine.bn_aggr_cycles"),
+            .measured_elements = get("vector_engine.measured_elements"),
+            .semaphore_check = get("vector_engine.semaphore_check")};
+  scalar = {.clock = get("scalar_engine.clock"),
+            .elements = get("scalar_engine.elements"),
+            .elements_16bit = get("scalar_engine.elements_16bit"),
+            .overhead = get("scalar_engine.overhead"),
+            .pointer_overhead = get("scalar_engine.pointer_overhead"),
+            .activation_overhead = get("scalar_engine.activation_overhead"),
+            .table_load = get("scalar_engine.table_load"),
+            .measured_elements = get("scalar_engine.measured_elements"),
+            .semaphore_check = get("scalar_engine.semaphore_check")};
+  gpsimd = {.clock = get("gpsimd_engine.clock"),
+            .cores = get("gpsimd_engine.cores"),
+            .partitions_per_core = get("gpsimd_engine.partitions_per_core"),
+            .bytes_per_cycle = get("gpsimd_engine.bytes_per_cycle"),
+            .start = get("gpsimd_engine.start"),
+            .function_cycles = get("gpsimd_engine.function_cycles"),
+            .gather_start = get("gpsimd_engine.gather_start"),
+            .gather_width = get("gpsimd_engine.gather_width"),
+            .gather_group = get("gpsimd_engine.gather_group"),
+            .topk_cycles = get("gpsimd_engine.topk_cycles"),
+            .dma_bandwidth = get("gpsimd_engine.dma_bandwidth"),
+            .semaphore_check = get("gpsimd_engine.semaphore_check")};
+  sync = {.semaphore_check = get("sync_engine.semaphore_check")};
+  dma = {.engines = get("dma.engines"),
+         .engine_bandwidth = get("dma.engine_bandwidth"),
+         .engine_effective_bandwidth = get("dma.engine_effective_bandwidth"),
+         .descriptor_overhead = get("dma.descriptor_overhead"),
+         .copy_overhead = get("dma.copy_overhead"),
+         .descriptor_overlap = get("dma.descriptor_overlap"),
+         .measured_bytes = get("dma.measured_bytes"),
+         .packet_bytes = get("dma.packet_bytes"),
+         .start_latency = get("dma.start_latency"),
+         .hardware_start_latency = get("dma.hardware_start_latency"),
+         .software_wait = get("dma.software_wait"),
+         .software_trigger = get("dma.software_trigger"),
+         .completion_latency = get("dma.completion_latency"),
+         .software_issue = get("dma.software_issue"),
+         .hardware_issue = get("dma.hardware_issue"),
+         .transpose_share = get("dma.transpose_share"),
+         .sbuf_transpose_share = get("dma.sbuf_transpose_share"),
+         .compute_share = get("dma.compute_share")};
+  collectives = {.hop_latency = get("collectives.hop_latency"),
+                 .server_hop_latency = get("collectives.server_hop_latency"),
+                 .start_latency = get("collectives.start_latency"),
+                 .rank_bandwidth = get("collectives.rank_bandwidth"),
+                 .mesh_below = get("collectives.mesh_below"),
+                 .ring_above = get("collectives.ring_above"),
+                 .server_bandwidth = get("link.server_bandwidth"),
+                 .network_bandwidth = get("server.network_bandwidth")};
+  word_write = get("core.word_write");
+  word_load = get("core.word_load");
   interval = get("core.interval");
   dynamic_interval = get("core.dynamic_interval");
   semaphore_latency = get("semaphore.latency");

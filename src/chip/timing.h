@@ -11,7 +11,9 @@ namespace headway::chip {
 
 // Time on the chip. Integers: the same program has the same time to the last digit.
 using Picoseconds = std::int64_t;
-inline Picoseconds picoseconds(double seconds) { return static_cast<Picoseconds>(std::llround(seconds * 1e12)); }
+inline Picoseconds picoseconds(double seconds) {
+  return static_cast<Picoseconds>(std::llround(seconds * 1e12));
+}
 inline double seconds(Picoseconds time) { return static_cast<double>(time) * 1e-12; }
 inline double nanoseconds(Picoseconds time) { return static_cast<double>(time) * 1e-3; }
 
@@ -38,27 +40,41 @@ struct Timing {
   const Spec& spec;
 
   struct Tensor {
-    Constant clock, least_columns, cycles, float32_cycles, float32_passes, float32_transpose_cycles, load_cycles;
+    Constant clock, least_columns, cycles, float32_cycles, float32_passes, float32_transpose_cycles,
+        load_cycles;
+    Constant load_latency, load_latency_cycles, float32_load_parts, float32_transpose_load_parts,
+        measured_columns;
     Constant latency, cold_share, warm_up, rearm_share, warm_share, semaphore_check;
   } tensor;
   struct Vector {
-    Constant clock, elements, elements_16bit, overhead, reciprocal_cycles, semaphore_check;
+    Constant clock, elements, elements_16bit, overhead, pointer_overhead, reciprocal_cycles, bn_aggr_cycles;
+    Constant measured_elements, semaphore_check;
   } vector;
   struct Scalar {
-    Constant clock, elements, elements_16bit, overhead, activation_overhead, table_load, semaphore_check;
+    Constant clock, elements, elements_16bit, overhead, pointer_overhead, activation_overhead, table_load;
+    Constant measured_elements, semaphore_check;
   } scalar;
   struct Gpsimd {
-    Constant clock, cores, bytes_per_cycle, start, dma_bandwidth, semaphore_check;
+    Constant clock, cores, partitions_per_core, bytes_per_cycle, start, function_cycles, gather_start,
+        gather_width;
+    Constant gather_group, topk_cycles, dma_bandwidth, semaphore_check;
   } gpsimd;
   struct Sync {
     Constant semaphore_check;
   } sync;
   struct Dma {
     Constant engines, engine_bandwidth, engine_effective_bandwidth, descriptor_overhead, copy_overhead;
-    Constant start_latency, hardware_start_latency, software_wait, completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
-        compute_share;
+    Constant descriptor_overlap, measured_bytes, packet_bytes;
+    Constant start_latency, hardware_start_latency, software_wait, software_trigger, completion_latency,
+        software_issue, hardware_issue, transpose_share, sbuf_transpose_share, compute_share;
   } dma;
-  Constant interval, dynamic_interval, semaphore_latency, semaphore_tensor_latency, launch_overhead, stack_bandwidth, fast_stride;
+  struct Collectives {
+    Constant hop_latency, server_hop_latency, start_latency, rank_bandwidth, mesh_below, ring_above;
+    Constant server_bandwidth, network_bandwidth;  // of a chip to others of its server, of a server to others
+  } collectives;
+  Constant word_write, word_load;
+  Constant interval, dynamic_interval, semaphore_latency, semaphore_tensor_latency, launch_overhead,
+      stack_bandwidth, fast_stride;
 };
 
 }  // namespace headway::chip
