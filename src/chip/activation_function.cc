@@ -56,4 +56,45 @@ ValidRange valid_range(Function function) {
   }
 }
 
+int table_of(Function function) {
+  switch (function) {
+    case Function::copy:
+    case Function::square:
+    case Function::relu:
+    case Function::prelu:
+    case Function::sign:
+    case Function::abs:
+      return -1;
+    case Function::exp:
+      return 0;
+    case Function::sigmoid:
+    case Function::silu:
+    case Function::silu_dx:
+      return 1;
+    case Function::tanh:
+    case Function::mish:
+    case Function::softplus:
+      return 2;
+    case Function::gelu:
+    case Function::gelu_dx:
+    case Function::gelu_apprx_tanh:
+    case Function::gelu_apprx_sigmoid:
+    case Function::gelu_apprx_sigmoid_dx:
+      return 3;
+    case Function::erf:
+    case Function::erf_dx:
+      return 4;
+    case Function::log:
+      return 5;
+    case Function::sin:
+    case Function::arctan:
+      return 6;
+    case Function::sqrt:
+    case Function::rsqrt:
+    case Function::reciprocal:
+      return 7;
+  }
+  return -1;
+}
+
 }  // namespace headway::chip

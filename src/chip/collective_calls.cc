@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "chip/collectives.h"
+#include "chip/engine_cost.h"
 
 namespace headway::chip {
 namespace {
@@ -139,11 +140,17 @@ void all_to_all_v(const std::vector<Tile>& srcs, const std::vector<Tile>& dsts,
   });
 }
 
+Cost RankId::cost(const Costing& costing) const { return fixed_cost(costing.timing.word_write); }
+
 Register rank_id(Recorder& nki, Here here) {
   auto instruction = std::make_unique<RankId>();
   const Register dst = instruction->dst = nki.new_register();
   nki.record(std::move(instruction), here);
   return dst;
+}
+
+Cost CollectivePermuteImplicitCurrentProcessingRankId::cost(const Costing& costing) const {
+  return fixed_cost(costing.timing.word_write);
 }
 
 Register collective_permute_implicit_current_processing_rank_id(Recorder& nki, RegisterOr iteration_id,

@@ -30,6 +30,9 @@ struct ReplicaGroup {
   bool check(Check& check) const;
 };
 
+// What goes where, as far as time is concerned.
+enum class Exchange : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, permute };
+
 // What all of them are.
 struct Collective : Meeting {
   std::vector<View> srcs, dsts;
@@ -37,6 +40,7 @@ struct Collective : Meeting {
   std::int64_t priority = -1;  // of NeuronCore-v4: 0 (highest) to 3; -1: not given
 
   Engines engines(const Check&) const override { return Engine::dma; }
+  Cost cost(const Costing& costing) const override;
   Key key(const Core& core) const override;
   std::vector<int> participants(const Core& core) const override;
   void meet(std::span<Core* const> cores, std::span<const Meeting* const> instructions) const override;
@@ -48,6 +52,7 @@ struct Collective : Meeting {
   };
 
  protected:
+  virtual Exchange pattern() const = 0;
   // Ranks that take part with `rank`, in the order of the group; none where the rank is left out by mistake.
   virtual std::vector<std::int64_t> partners(std::int64_t rank) const;
   // Moves tensor (or channel) `t`. `ranks` in the order of `partners`.
@@ -71,6 +76,7 @@ struct AllReduce : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::all_reduce; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
   std::string differs(const Collective& other) const override;
 };
@@ -89,6 +95,7 @@ struct AllGather : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::all_gather; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
   std::string differs(const Collective& other) const override;
 };
@@ -105,6 +112,7 @@ struct ReduceScatter : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::reduce_scatter; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
   std::string differs(const Collective& other) const override;
 };
@@ -120,6 +128,7 @@ struct AllToAll : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::all_to_all; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
 };
 void all_to_all(const std::vector<Tile>& srcs, const std::vector<Tile>& dsts,
@@ -135,6 +144,7 @@ struct CollectivePermute : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::permute; }
   std::vector<std::int64_t> partners(std::int64_t rank) const override;
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
   std::string differs(const Collective& other) const override;
@@ -152,6 +162,7 @@ struct CollectivePermuteImplicit : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::permute; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
 };
 struct ChannelOptions {
@@ -171,6 +182,7 @@ struct CollectivePermuteImplicitReduce : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::permute; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
   const std::vector<View>& more_srcs() const override { return srcs1; }
   std::string differs(const Collective& other) const override;
@@ -193,6 +205,7 @@ struct AllGatherV : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::all_gather; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
 };
 struct VariableOptions {
@@ -212,6 +225,7 @@ struct AllToAllV : Collective {
   void check(Check& check) const override;
 
  protected:
+  Exchange pattern() const override { return Exchange::all_to_all; }
   void exchange(std::span<const Rank> ranks, std::size_t t) const override;
 };
 void all_to_all_v(const std::vector<Tile>& srcs, const std::vector<Tile>& dsts,
@@ -226,6 +240,7 @@ struct RankId : Instruction {
   void check(Check&) const override {}
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 Register rank_id(Recorder& nki, Here here = Here::current());
 
@@ -241,6 +256,7 @@ struct CollectivePermuteImplicitCurrentProcessingRankId : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 Register collective_permute_implicit_current_processing_rank_id(Recorder& nki, RegisterOr iteration_id,
                                                                 const ReplicaGroup& replica_group,

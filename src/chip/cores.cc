@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "chip/check.h"
 #include "chip/dma_common.h"
+#include "chip/dma_cost.h"
 #include "chip/machine.h"
 #include "chip/meeting.h"
 #include "chip/sync_engine.h"
@@ -36,6 +37,18 @@ void CoreBarrier::check(Check& check) const {
 }
 
 Engines CoreBarrier::engines(const Check&) const { return kSequencers; }
+
+// A word to the other core's semaphore, and the check of one's own.
+Cost CoreBarrier::cost(const Costing& costing) const {
+  const Timing& t = costing.timing;
+  Cost cost = fixed_cost(t.word_write);
+  for (const Constant& more : {t.semaphore_latency, t.gpsimd.semaphore_check}) {
+    cost.latency += picoseconds(more.value);
+    cost.basis[more.tag] += picoseconds(more.value);
+  }
+  cost.calibrated = false;
+  return cost;
+}
 
 Meeting::Key CoreBarrier::key(const Core& core) const {
   return {name(), {shared_position(core.program(), data.tensor)}};
@@ -95,6 +108,28 @@ void SendRecv::check(Check& check) const {
 Engines SendRecv::engines(const Check&) const {
   if (dma_engine == DmaEngine::gpsimd_dma) return Engine::dma | Engine::gpsimd;
   return kSequencers | Engine::dma;
+}
+
+Cost SendRecv::cost(const Costing& costing) const {
+  const Timing& t = costing.timing;
+  const auto bytes = static_cast<double>(src.elements() * size_of(src.dtype));
+  Cost cost;
+  if (dma_engine == DmaEngine::gpsimd_dma) {
+    Duration time;
+    time.add(t.gpsimd.start.value / t.gpsimd.clock.value, t.gpsimd.start.tag);
+    time.add(bytes / t.gpsimd.dma_bandwidth.value, t.gpsimd.dma_bandwidth.tag);
+    cost.busy = cost.latency = time.total;
+    cost.basis = time.basis;
+  } else {
+    DmaWork work;
+    Duration time;
+    add_transfer(costing, dst, src, {}, work, time);
+    cost = dma_cost(costing, DgeMode::unknown, false, work, time);
+    cost.latency += picoseconds(t.dma.start_latency.value) + time.total;
+    cost.basis[t.dma.start_latency.tag] += picoseconds(t.dma.start_latency.value);
+  }
+  cost.calibrated = false;
+  return cost;
 }
 
 Meeting::Key SendRecv::key(const Core&) const { return {name(), {pipe_id}}; }

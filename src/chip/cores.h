@@ -20,6 +20,7 @@ struct CoreBarrier : Meeting {
   void visit(Fields& fields) override;
   void check(Check& check) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
   Key key(const Core& core) const override;
   std::vector<int> participants(const Core& core) const override;
   void meet(std::span<Core* const> cores, std::span<const Meeting* const> instructions) const override;
@@ -45,6 +46,7 @@ struct SendRecv : Meeting {
   void visit(Fields& fields) override;
   void check(Check& check) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
   Key key(const Core& core) const override;
   std::vector<int> participants(const Core& core) const override;
   void meet(std::span<Core* const> cores, std::span<const Meeting* const> instructions) const override;

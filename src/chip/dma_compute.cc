@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chip/dma_common.h"
+#include "chip/dma_cost.h"
 #include "chip/dma_engine.h"
 #include "chip/strided_copy.h"
 
@@ -93,6 +94,20 @@ Engines DmaCompute::engines(const Check& check) const {
   const auto indexed = [&](const View& view) { return by_index(check.program, view); };
   const bool any = indexed(dst) || std::any_of(srcs.begin(), srcs.end(), indexed);
   return dma_triggers(any ? DgeMode::swdge : DgeMode::none, any);
+}
+
+Cost DmaCompute::cost(const Costing& costing) const {
+  DmaWork work;
+  Duration time;
+  bool indexed = by_index(costing.program, dst);
+  for (std::size_t s = 0; s < srcs.size(); ++s) {
+    indexed = indexed || by_index(costing.program, srcs[s]);
+    add_transfer(costing, dst, srcs[s], {.share = costing.timing.dma.compute_share, .reads_only = s > 0},
+                 work, time);
+  }
+  Cost cost = dma_cost(costing, indexed ? DgeMode::swdge : DgeMode::none, indexed, work, time);
+  cost.calibrated = false;  // none was measured
+  return cost;
 }
 
 void DmaCompute::apply(Core& core) const {

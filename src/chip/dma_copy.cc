@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chip/dma_common.h"
+#include "chip/dma_cost.h"
 #include "chip/dma_engine.h"
 #include "chip/strided_copy.h"
 
@@ -47,6 +48,15 @@ void DmaCopy::check(Check& check) const {
 
 Engines DmaCopy::engines(const Check& check) const {
   return dma_triggers(dge_mode, by_index(check.program, dst) || by_index(check.program, src));
+}
+
+Cost DmaCopy::cost(const Costing& costing) const {
+  DmaWork work;
+  Duration time;
+  add_transfer(costing, dst, src, {}, work, time);
+  const bool software =
+      dst.dtype != src.dtype || by_index(costing.program, dst) || by_index(costing.program, src);
+  return dma_cost(costing, dge_mode, software, work, time);
 }
 
 namespace {

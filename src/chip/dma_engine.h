@@ -32,6 +32,7 @@ struct DmaCopy : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct DmaCopyOptions {
   std::int64_t priority = -1;
@@ -55,6 +56,7 @@ struct DmaTranspose : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct DmaTransposeOptions {
   std::vector<std::int64_t> axes = {};
@@ -79,6 +81,7 @@ struct DmaCompute : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 
  private:
   void apply_by_index(Core& core, const View& indirect) const;

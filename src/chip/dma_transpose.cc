@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "chip/dma_common.h"
+#include "chip/dma_cost.h"
 #include "chip/dma_engine.h"
 #include "chip/strided_copy.h"
 
@@ -120,6 +121,18 @@ void DmaTranspose::check(Check& check) const {
 
 Engines DmaTranspose::engines(const Check& check) const {
   return dma_triggers(dge_mode, by_index(check.program, src));
+}
+
+Cost DmaTranspose::cost(const Costing& costing) const {
+  const Timing::Dma& t = costing.timing.dma;
+  const bool hbm = is_hbm(costing.buffer(src));
+  DmaWork work;
+  Duration time;
+  add_transfer(costing, dst, src,
+               {.share = hbm ? t.transpose_share : t.sbuf_transpose_share, .transpose = true}, work, time);
+  Cost cost = dma_cost(costing, dge_mode, by_index(costing.program, src), work, time);
+  cost.calibrated = false;  // none was measured
+  return cost;
 }
 
 void DmaTranspose::apply(Core& core) const {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/gpsimd_gather.h"
 #include "chip/row_loop.h"
 #include "chip/rows.h"
@@ -164,6 +165,14 @@ View rows_of(View view, std::int64_t first, std::int64_t count) {
   return view;
 }
 
+// `passes` over a row, an element of a partition a cycle.
+Cost row_cost(const Costing& costing, const View& row, double passes, Tag tag) {
+  const std::int64_t n = row.row_elements();
+  return stream_cost(
+      costing,
+      {.elements = n, .cycles = passes * static_cast<double>(n), .tag = tag, .dynamic = is_dynamic(row)});
+}
+
 }  // namespace
 
 std::vector<std::int64_t> flat(std::initializer_list<Pair> pattern) {
@@ -194,6 +203,8 @@ void Iota::check(Check& check) const {
 void Iota::apply(Core& core) const {
   is_word(dst.dtype) ? generate<std::uint32_t>(core, *this) : generate<float>(core, *this);
 }
+
+Cost Iota::cost(const Costing& costing) const { return row_cost(costing, dst, 1, Tag::documented); }
 
 void iota(const Tile& dst, std::initializer_list<Pair> pattern, const IotaOptions& options, Here here) {
   record<Iota>(dst, here, [&](Iota& i) {
@@ -234,6 +245,8 @@ void AffineSelect::apply(Core& core) const {
   write_element(dst.dtype, reinterpret_cast<std::byte*>(&bits), on_false_value);
   select(core, *this, bits);
 }
+
+Cost AffineSelect::cost(const Costing& costing) const { return row_cost(costing, dst, 1, Tag::documented); }
 
 void affine_select(const Tile& dst, std::initializer_list<Pair> pattern, std::int32_t channel_multiplier,
                    const Tile& on_true_tile, float on_false_value, const AffineSelectOptions& options,
@@ -347,6 +360,11 @@ void TensorPartitionReduce::apply(Core& core) const {
   write_row(out, 0, sum);
 }
 
+// No formula is public: taken that each core reduces its partitions in one pass, and one core their results.
+Cost TensorPartitionReduce::cost(const Costing& costing) const {
+  return row_cost(costing, dst, 1 + costing.timing.gpsimd.cores.value, Tag::assumed);
+}
+
 void tensor_partition_reduce(const Tile& dst, Alu op, const Tile& data, Here here) {
   record<TensorPartitionReduce>(dst, here, [&](TensorPartitionReduce& i) {
     i.dst = dst;
@@ -401,6 +419,11 @@ void SequenceBounds::apply(Core& core) const {
   write_row(core.write("dst", dst), 0, begins);
 }
 
+// No formula is public: taken as one pass for the starts and one, backwards, for the ends.
+Cost SequenceBounds::cost(const Costing& costing) const {
+  return row_cost(costing, segment_ids, 2, Tag::assumed);
+}
+
 void sequence_bounds(const Tile& dst, const Tile& segment_ids, Here here) {
   record<SequenceBounds>(dst, here, [&](SequenceBounds& i) {
     i.dst = dst;
@@ -450,6 +473,9 @@ void NonzeroWithCount::apply(Core& core) const {
   for (std::int64_t c = 0; c < cores; ++c)
     write_bits(core.write("dst", rows_of(dst, c * kGpsimdLanes, 1)), 0, found + c * (n + 1));
 }
+
+// No formula is public: taken as one pass.
+Cost NonzeroWithCount::cost(const Costing& costing) const { return row_cost(costing, src, 1, Tag::assumed); }
 
 void nonzero_with_count(const Tile& dst, const Tile& src, const NonzeroWithCountOptions& options, Here here) {
   record<NonzeroWithCount>(dst, here, [&](NonzeroWithCount& i) {

@@ -33,6 +33,7 @@ struct Iota : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 struct IotaOptions {
   RegisterOr offset = 0;
@@ -58,6 +59,7 @@ struct AffineSelect : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 struct AffineSelectOptions {
   Alu cmp_op = Alu::equal;
@@ -79,6 +81,7 @@ struct TensorPartitionReduce : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 void tensor_partition_reduce(const Tile& dst, Alu op, const Tile& data, Here here = Here::current());
 
@@ -94,6 +97,7 @@ struct SequenceBounds : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 void sequence_bounds(const Tile& dst, const Tile& segment_ids, Here here = Here::current());
 
@@ -111,6 +115,7 @@ struct NonzeroWithCount : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 struct NonzeroWithCountOptions {
   std::int32_t index_offset = 0;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
 #include "base/error.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/rows.h"
 
@@ -109,6 +111,11 @@ View part_of(View view, std::int64_t row, std::int64_t rows, std::int64_t column
   return view;
 }
 
+// Of an element where each index has `each`.
+double gather_cycles(const Timing::Gpsimd& gpsimd, double each) {
+  return (gpsimd.gather_start.value + gpsimd.gather_width.value * each) / (gpsimd.gather_width.value * each);
+}
+
 }  // namespace
 
 // --- local_gather ---
@@ -168,6 +175,17 @@ void LocalGather::apply(Core& core) const {
   gather_rows(core, from, to, staged, [&](std::int64_t r) { return places + r / kGpsimdLanes * n; });
 }
 
+// As documented, except that its factor (start + width e) / (width e) multiplies the elements: as printed it
+// divides them, and gathering single elements would be the fastest of all.
+Cost LocalGather::cost(const Costing& costing) const {
+  const Timing::Gpsimd& g = costing.timing.gpsimd;
+  const double n = static_cast<double>(indices()), each = static_cast<double>(num_elem_per_idx);
+  const double word = g.bytes_per_cycle.value / g.partitions_per_core.value;
+  const double packed = std::min(word / size_of(src_buffer.dtype), each);
+  const double cycles = n * each * gather_cycles(g, each) / packed;
+  return stream_cost(costing, {.elements = dst.row_elements(), .cycles = cycles, .tag = g.gather_start.tag});
+}
+
 void local_gather(const Tile& dst, const Tile& src_buffer, const Tile& index,
                   const LocalGatherOptions& options, Here here) {
   record<LocalGather>(dst, here, [&](LocalGather& i) {
@@ -213,6 +231,14 @@ void NcNGather::apply(Core& core) const {
   }
   const Block to = core.write("dst", dst);
   gather_rows(core, from, to, staged, [&](std::int64_t r) { return places.at + r * places.stride; });
+}
+
+// No formula is public: taken as a start and a local_gather of single elements for each group.
+Cost NcNGather::cost(const Costing& costing) const {
+  const Timing::Gpsimd& g = costing.timing.gpsimd;
+  const double n = static_cast<double>(dst.row_elements());
+  const double cycles = std::ceil(n / g.gather_group.value) * g.start.value + n * gather_cycles(g, 1);
+  return stream_cost(costing, {.elements = dst.row_elements(), .cycles = cycles, .tag = Tag::assumed});
 }
 
 void nc_n_gather(const Tile& dst, const Tile& data, const Tile& indices, Here here) {
@@ -325,6 +351,12 @@ void Topk::apply(Core& core) const {
   constexpr std::uint32_t kNan = 0x7fc0, kNoPlace = 0xffffffff;
   lay_out(core.write("val_dst", part_of(val_dst, 0, val_dst.rows(), 0, written)), values, kNan);
   lay_out(core.write("idx_dst", part_of(idx_dst, 0, idx_dst.rows(), 0, written)), places, kNoPlace);
+}
+
+Cost Topk::cost(const Costing& costing) const {
+  const Constant& each = costing.timing.gpsimd.topk_cycles;
+  const double cycles = each.value * static_cast<double>(n) + static_cast<double>(val_dst.row_elements());
+  return stream_cost(costing, {.elements = n, .cycles = cycles, .tag = each.tag});
 }
 
 void topk(const Tile& val_dst, const Tile& idx_dst, const Tile& src, std::int64_t n, Here here) {

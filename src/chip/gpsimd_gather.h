@@ -34,6 +34,7 @@ struct LocalGather : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 struct LocalGatherOptions {
   std::int32_t num_elem_per_idx = 1;
@@ -54,6 +55,7 @@ struct NcNGather : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 void nc_n_gather(const Tile& dst, const Tile& data, const Tile& indices, Here here = Here::current());
 
@@ -74,6 +76,7 @@ struct Topk : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::gpsimd; }
+  Cost cost(const Costing& costing) const override;
 };
 void topk(const Tile& val_dst, const Tile& idx_dst, const Tile& src, std::int64_t n,
           Here here = Here::current());

@@ -6,6 +6,7 @@
 
 #include "chip/accumulator.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/row_scalar.h"
 #include "chip/rows.h"
@@ -53,6 +54,15 @@ void check_state(Check& check, std::string_view operand, const View& view, Engin
 Engines state_engines(const Check& check) {
   if (check.spec.generation < 3) return {};
   return check.spec.generation < 4 ? Engines(Engine::gpsimd) : Engine::gpsimd | Engine::vector;
+}
+
+Cost row_cost(const Costing& costing, const View& row, Tag tag, bool pointer) {
+  const std::int64_t n = row.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, row, row) * static_cast<double>(n),
+                               .tag = tag,
+                               .pointer = pointer,
+                               .dynamic = is_dynamic(row)});
 }
 
 }  // namespace
@@ -118,6 +128,9 @@ void Rng::apply(Core& core) const {
   });
 }
 
+// No formula is public: taken as a number of a lane a cycle.
+Cost Rng::cost(const Costing& costing) const { return row_cost(costing, dst, Tag::assumed, false); }
+
 void rng(const Tile& dst, const RngOptions& options, Here here) {
   record<Rng>(dst, here, [&](Rng& i) {
     i.dst = dst;
@@ -178,6 +191,10 @@ void Dropout::apply(Core& core) const {
   });
 }
 
+Cost Dropout::cost(const Costing& costing) const {
+  return row_cost(costing, dst, Tag::documented, prob.view() != nullptr);
+}
+
 void dropout(const Tile& dst, const Tile& data, const Scalar& prob, Here here) {
   record<Dropout>(dst, here, [&](Dropout& i) {
     i.dst = dst;
@@ -201,6 +218,10 @@ void SetRngSeed::apply(Core& core) const {
   std::uint32_t bits;
   std::memcpy(&bits, seed.row(0), sizeof bits);
   core.random.seed_vector(bits);
+}
+
+Cost SetRngSeed::cost(const Costing& costing) const {
+  return row_cost(costing, src_seeds, Tag::assumed, false);
 }
 
 void set_rng_seed(const Tile& src_seeds, Here here) {
@@ -231,6 +252,10 @@ void RandSetState::apply(Core& core) const {
                 "constant");
 }
 
+Cost RandSetState::cost(const Costing& costing) const {
+  return row_cost(costing, src_seeds, Tag::assumed, false);
+}
+
 void rand_set_state(const Tile& src_seeds, const RandStateOptions& options, Here here) {
   record<RandSetState>(src_seeds, here, [&](RandSetState& i) {
     i.src_seeds = src_seeds;
@@ -253,6 +278,8 @@ void RandGetState::apply(Core& core) const {
     write_bits(out, r, words.data());
   }
 }
+
+Cost RandGetState::cost(const Costing& costing) const { return row_cost(costing, dst, Tag::assumed, false); }
 
 void rand_get_state(const Tile& dst, const RandStateOptions& options, Here here) {
   record<RandGetState>(dst, here, [&](RandGetState& i) {

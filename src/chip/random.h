@@ -19,6 +19,7 @@ struct Rng : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct RngOptions {
   Engine engine = Engine::vector;
@@ -36,6 +37,7 @@ struct Dropout : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void dropout(const Tile& dst, const Tile& data, const Scalar& prob, Here here = Here::current());
 
@@ -48,6 +50,7 @@ struct SetRngSeed : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void set_rng_seed(const Tile& src_seeds, Here here = Here::current());
 
@@ -61,6 +64,7 @@ struct RandSetState : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct RandGetState : Instruction {
   View dst;
@@ -70,6 +74,7 @@ struct RandGetState : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct RandStateOptions {
   Engine engine = Engine::gpsimd;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/machine.h"
 #include "chip/row_loop.h"
 #include "chip/row_scalar.h"
@@ -113,6 +114,22 @@ void Activation::apply(Core& core) const {
     warn_of_range(core, op, value);
     break;
   }
+}
+
+Cost Activation::cost(const Costing& costing) const {
+  const Timing& t = costing.timing;
+  const std::int64_t n = dst.row_elements();
+  const double cycles = cycles_of_any(costing, dst, data) * static_cast<double>(t.spec.partitions) /
+                        t.scalar.elements.value * static_cast<double>(n);
+  Cost cost = stream_cost(costing, {.elements = n,
+                                    .cycles = cycles,
+                                    .measured = true,
+                                    .pointer = scale.view() || bias.view(),
+                                    .dynamic = is_dynamic(dst) || is_dynamic(data),
+                                    .reads_accumulator = reduce_res.has_value(),
+                                    .function = op != Function::copy});
+  cost.table = table_of(op);
+  return cost;
 }
 
 void activation(const Tile& dst, Function op, const Tile& data, const ActivationOptions& options, Here here) {

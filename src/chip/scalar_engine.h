@@ -31,6 +31,7 @@ struct Activation : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::scalar; }
+  Cost cost(const Costing& costing) const override;
 };
 
 // `activation` with reduce_cmd reset_reduce. (nki.isa.activation_reduce)

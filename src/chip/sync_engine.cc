@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 
 namespace headway::chip {
 namespace {
@@ -76,6 +77,8 @@ void RegisterMove::apply(Core& core) const {
 }
 Engines RegisterMove::engines(const Check&) const { return kSequencers; }
 
+Cost RegisterMove::cost(const Costing& costing) const { return fixed_cost(costing.timing.word_write); }
+
 void register_move(Recorder& nki, Register dst, RegisterOr src, Here here) {
   append<RegisterMove>(nki, here, [&](RegisterMove& i) {
     i.dst = dst;
@@ -98,6 +101,8 @@ void RegisterLoad::apply(Core& core) const {
 }
 Engines RegisterLoad::engines(const Check&) const { return kSequencers; }
 
+Cost RegisterLoad::cost(const Costing& costing) const { return fixed_cost(costing.timing.word_load); }
+
 void register_load(Register dst, const Tile& src, Here here) {
   record<RegisterLoad>(src, here, [&](RegisterLoad& i) {
     i.dst = dst;
@@ -115,6 +120,8 @@ void RegisterStore::apply(Core& core) const {
   std::memcpy(core.write("dst", dst).row(0), &bits, static_cast<std::size_t>(size_of(dst.dtype)));
 }
 Engines RegisterStore::engines(const Check&) const { return kSequencers; }
+
+Cost RegisterStore::cost(const Costing& costing) const { return fixed_cost(costing.timing.word_write); }
 
 void register_store(const Tile& dst, Register src, Here here) {
   record<RegisterStore>(dst, here, [&](RegisterStore& i) {

@@ -30,6 +30,7 @@ struct RegisterMove : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 void register_move(Recorder& nki, Register dst, RegisterOr src, Here here = Here::current());
 
@@ -42,6 +43,7 @@ struct RegisterLoad : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 void register_load(Register dst, const Tile& src, Here here = Here::current());
 
@@ -54,6 +56,7 @@ struct RegisterStore : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 void register_store(const Tile& dst, Register src, Here here = Here::current());
 

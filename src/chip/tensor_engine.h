@@ -40,6 +40,7 @@ struct NcMatmul final : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::tensor; }
+  Cost cost(const Costing& costing) const override;
 };
 
 struct MatmulOptions {
@@ -61,6 +62,7 @@ struct NcTranspose final : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 
 struct TransposeOptions {

@@ -38,6 +38,7 @@ Timing::Timing(const Spec& spec) : spec(spec) {
             .reciprocal_cycles = get("vector_engine.reciprocal_cycles"),
             .bn_aggr_cycles = get("vector_engine.bn_aggr_cycles"),
             .measured_elements = get("vector_engine.measured_elements"),
+            .measured_reciprocals = get("vector_engine.measured_reciprocals"),
             .semaphore_check = get("vector_engine.semaphore_check")};
   scalar = {.clock = get("scalar_engine.clock"),
             .elements = get("scalar_engine.elements"),
@@ -73,6 +74,7 @@ Timing::Timing(const Spec& spec) : spec(spec) {
          .hardware_start_latency = get("dma.hardware_start_latency"),
          .software_wait = get("dma.software_wait"),
          .software_trigger = get("dma.software_trigger"),
+         .load_spread = get("dma.load_spread"),
          .completion_latency = get("dma.completion_latency"),
          .software_issue = get("dma.software_issue"),
          .hardware_issue = get("dma.hardware_issue"),

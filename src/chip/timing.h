@@ -48,7 +48,7 @@ struct Timing {
   } tensor;
   struct Vector {
     Constant clock, elements, elements_16bit, overhead, pointer_overhead, reciprocal_cycles, bn_aggr_cycles;
-    Constant measured_elements, semaphore_check;
+    Constant measured_elements, measured_reciprocals, semaphore_check;
   } vector;
   struct Scalar {
     Constant clock, elements, elements_16bit, overhead, pointer_overhead, activation_overhead, table_load;
@@ -65,8 +65,9 @@ struct Timing {
   struct Dma {
     Constant engines, engine_bandwidth, engine_effective_bandwidth, descriptor_overhead, copy_overhead;
     Constant descriptor_overlap, measured_bytes, packet_bytes;
-    Constant start_latency, hardware_start_latency, software_wait, software_trigger, completion_latency,
-        software_issue, hardware_issue, transpose_share, sbuf_transpose_share, compute_share;
+    Constant start_latency, hardware_start_latency, software_wait, software_trigger, load_spread,
+        completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
+        compute_share;
   } dma;
   struct Collectives {
     Constant hop_latency, server_hop_latency, start_latency, rank_bandwidth, mesh_below, ring_above;

@@ -6,6 +6,7 @@
 #include "chip/alu_rules.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/row_scalar.h"
 
@@ -123,6 +124,18 @@ void tensor_tensor(const Tile& dst, const Tile& data1, const Tile& data2, Alu op
     i.op = op;
     i.engine = options.engine;
   });
+}
+
+Cost TensorTensor::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  const bool function = op == Alu::power && costing.engine == Engine::gpsimd;
+  const Constant& each = costing.timing.gpsimd.function_cycles;
+  const double cycles = function ? each.value : cycles_of_two(costing, dst, data1, data2);
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles * static_cast<double>(n),
+                               .tag = function ? each.tag : Tag::documented,
+                               .measured = in_psum(costing.program, data1) || in_psum(costing.program, data2),
+                               .dynamic = is_dynamic(dst) || is_dynamic(data1) || is_dynamic(data2)});
 }
 
 // --- tensor_scalar ---
@@ -272,6 +285,19 @@ void tensor_scalar(const Tile& dst, const Tile& data, Alu op0, const Scalar& ope
   });
 }
 
+Cost TensorScalar::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  const bool function = costing.engine == Engine::gpsimd && (has(Alu::power) || has(Alu::rsqrt));
+  const Constant& each = costing.timing.gpsimd.function_cycles;
+  return stream_cost(costing, {.elements = n,
+                               .cycles = (function ? each.value : cycles_of_one(costing, dst, &data)) *
+                                         static_cast<double>(n),
+                               .tag = function ? each.tag : Tag::documented,
+                               .measured = costing.engine == Engine::vector && !is_16_bit(data.dtype),
+                               .pointer = operand0.view() || (operand1 && operand1->view()),
+                               .dynamic = is_dynamic(dst) || is_dynamic(data)});
+}
+
 // --- scalar_tensor_tensor ---
 
 void ScalarTensorTensor::visit(Fields& fields) {
@@ -335,6 +361,18 @@ void scalar_tensor_tensor(const Tile& dst, const Tile& data, Alu op0, const Scal
   });
 }
 
+Cost ScalarTensorTensor::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  // The one pair of operators for which the documents have a fast mode.
+  const bool fast = data.dtype == DType::bf16 && operand1.dtype == DType::bf16 && op0 == Alu::subtract &&
+                    op1 == Alu::multiply && n % 2 == 0;
+  return stream_cost(costing,
+                     {.elements = n,
+                      .cycles = (fast ? 1 : 2) * cycles_of_any(costing, dst, data) * static_cast<double>(n),
+                      .pointer = operand0.view() != nullptr,
+                      .dynamic = is_dynamic(dst) || is_dynamic(data) || is_dynamic(operand1)});
+}
+
 // --- reciprocal ---
 
 void Reciprocal::visit(Fields& fields) {
@@ -358,6 +396,16 @@ void Reciprocal::apply(Core& core) const {
   loop.run([&](const RowStep<float>& step) {
     alu_rows(Alu::reciprocal, step.in[0], step.out, step.rows, step.n);
   });
+}
+
+Cost Reciprocal::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  const Timing::Vector& vector = costing.timing.vector;
+  return stream_cost(costing, {.elements = n,
+                               .cycles = vector.reciprocal_cycles.value * static_cast<double>(n),
+                               .tag = vector.reciprocal_cycles.tag,
+                               .measured = near_measured(vector.measured_reciprocals, static_cast<double>(n)),
+                               .dynamic = is_dynamic(dst) || is_dynamic(data)});
 }
 
 void reciprocal(const Tile& dst, const Tile& data, Here here) {

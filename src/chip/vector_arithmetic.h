@@ -24,6 +24,7 @@ struct TensorTensor : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 
  private:
   bool exact(const Program& program) const;
@@ -52,6 +53,7 @@ struct TensorScalar : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 
  private:
   bool has(Alu op) const { return op0 == op || op1 == op; }
@@ -85,6 +87,7 @@ struct ScalarTensorTensor : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct ScalarTensorTensorOptions {
   bool reverse0 = false, reverse1 = false;
@@ -102,6 +105,7 @@ struct Reciprocal : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 void reciprocal(const Tile& dst, const Tile& data, Here here = Here::current());
 

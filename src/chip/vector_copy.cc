@@ -8,6 +8,7 @@
 #include "chip/alu_rules.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/pattern.h"
 #include "chip/row_loop.h"
 #include "chip/rows.h"
@@ -101,6 +102,14 @@ void tensor_copy(const Tile& dst, const Tile& src, const TensorCopyOptions& opti
     i.src = src;
     i.engine = options.engine;
   });
+}
+
+Cost TensorCopy::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_one(costing, dst, &src) * static_cast<double>(n),
+                               .measured = costing.engine == Engine::scalar || !is_16_bit(src.dtype),
+                               .dynamic = is_dynamic(dst) || is_dynamic(src)});
 }
 
 // --- tensor_copy_predicated ---
@@ -205,6 +214,18 @@ void tensor_copy_predicated(const Tile& dst, const Scalar& src, const Tile& pred
   });
 }
 
+Cost TensorCopyPredicated::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  const View* tile = src.view();
+  // Two tensors in SBUF are read one after the other.
+  const bool twice =
+      tile && costing.buffer(*tile) == Buffer::sbuf && costing.buffer(predicate) == Buffer::sbuf;
+  return stream_cost(
+      costing, {.elements = n,
+                .cycles = (twice ? 2 : 1) * cycles_of_any(costing, dst, predicate) * static_cast<double>(n),
+                .dynamic = is_dynamic(dst) || is_dynamic(predicate) || (tile && is_dynamic(*tile))});
+}
+
 // --- memset ---
 
 void Memset::visit(Fields& fields) {
@@ -285,6 +306,18 @@ void memset(const Tile& dst, const Scalar& value, const MemsetOptions& options, 
     i.value = value;
     i.engine = options.engine;
   });
+}
+
+Cost Memset::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  double cycles = cycles_of_one(costing, dst, nullptr);
+  // Zeros of 16 bits are set two at a time wherever they are.
+  const bool zero = is_16_bit(dst.dtype) && !is_packed(dst.dtype) && value.number() == 0;
+  if (zero && costing.engine == Engine::vector) cycles = std::min(cycles, 0.5);
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles * static_cast<double>(n),
+                               .measured = !is_16_bit(dst.dtype),
+                               .dynamic = is_dynamic(dst)});
 }
 
 std::span<const Kind> vector_copy_instructions() {

@@ -20,6 +20,7 @@ struct TensorCopy : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct TensorCopyOptions {
   Engine engine = Engine::unknown;  // vector, scalar (from NeuronCore-v3 on) or gpsimd (not PSUM)
@@ -40,6 +41,7 @@ struct TensorCopyPredicated : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct TensorCopyPredicatedOptions {
   bool reverse_pred = false;
@@ -57,6 +59,7 @@ struct Memset : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct MemsetOptions {
   Engine engine = Engine::unknown;  // vector or gpsimd (not PSUM)

@@ -7,6 +7,7 @@
 #include "chip/alu_rules.h"
 #include "chip/check.h"
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/row_scalar.h"
 
@@ -138,6 +139,17 @@ void TensorReduce::apply(Core& core) const {
   });
 }
 
+Cost TensorReduce::cost(const Costing& costing) const {
+  const std::int64_t n = data.row_elements();
+  const bool fast =
+      data.dtype == DType::bf16 && dst.dtype == DType::bf16 && (op == Alu::add || op == Alu::maximum);
+  return stream_cost(
+      costing, {.elements = n,
+                .cycles = (fast ? 0.5 : 1) * cycles_of_any(costing, data, data) * static_cast<double>(n),
+                .measured = !is_16_bit(data.dtype),
+                .dynamic = is_dynamic(dst) || is_dynamic(data)});
+}
+
 void tensor_reduce(const Tile& dst, Alu op, const Tile& data, const std::vector<std::int64_t>& axis,
                    const TensorReduceOptions& options, Here here) {
   record<TensorReduce>(dst, here, [&](TensorReduce& i) {
@@ -215,6 +227,15 @@ void TensorScalarReduce::apply(Core& core) const {
   store_rows(to, 0, rows, RowsOut<float>{results.data(), 1});
 }
 
+Cost TensorScalarReduce::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, dst, data) * static_cast<double>(n),
+                               .pointer = operand0.view() != nullptr,
+                               .dynamic = is_dynamic(dst) || is_dynamic(data),
+                               .reads_accumulator = true});
+}
+
 void tensor_scalar_reduce(const Tile& dst, const Tile& data, Alu op0, const Scalar& operand0, Alu reduce_op,
                           const std::optional<View>& reduce_res, const TensorScalarReduceOptions& options,
                           Here here) {
@@ -281,6 +302,16 @@ void TensorScalarCumulative::apply(Core& core) const {
       kScanRows);
 }
 
+// No formula is public: taken as one pass, as of an operation with a scalar.
+Cost TensorScalarCumulative::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, dst, src) * static_cast<double>(n),
+                               .tag = Tag::assumed,
+                               .pointer = imm0.view() || (imm1 && imm1->view()),
+                               .dynamic = is_dynamic(dst) || is_dynamic(src)});
+}
+
 void tensor_scalar_cumulative(const Tile& dst, const Tile& src, Alu op0, Alu op1, const Scalar& imm0,
                               const TensorScalarCumulativeOptions& options, Here here) {
   record<TensorScalarCumulative>(dst, here, [&](TensorScalarCumulative& i) {
@@ -339,6 +370,14 @@ void TensorTensorScan::apply(Core& core) const {
         scan_rows(ops, step.in[0], step.in[1], state.data() + step.first, step.out, step.rows, step.n);
       },
       kScanRows);
+}
+
+Cost TensorTensorScan::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = 2 * cycles_of_any(costing, dst, data0) * static_cast<double>(n),
+                               .pointer = initial.view() != nullptr,
+                               .dynamic = is_dynamic(dst) || is_dynamic(data0) || is_dynamic(data1)});
 }
 
 void tensor_tensor_scan(const Tile& dst, const Tile& data0, const Tile& data1, const Scalar& initial, Alu op0,

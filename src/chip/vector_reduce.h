@@ -32,6 +32,7 @@ struct TensorReduce : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 
  private:
   // Elements that become one; 0 where `axis` is not the last extents.
@@ -62,6 +63,7 @@ struct TensorScalarReduce : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct TensorScalarReduceOptions {
   bool reverse0 = false;
@@ -87,6 +89,7 @@ struct TensorScalarCumulative : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct TensorScalarCumulativeOptions {
   std::optional<Scalar> imm1 = {};
@@ -108,6 +111,7 @@ struct TensorTensorScan : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check& check) const override;
+  Cost cost(const Costing& costing) const override;
 };
 struct TensorTensorScanOptions {
   bool reverse0 = false, reverse1 = false;

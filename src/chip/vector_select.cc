@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/row_scalar.h"
 #include "chip/rows.h"
@@ -175,6 +176,14 @@ void RangeSelect::apply(Core& core) const {
   read_out(core, reduce_res, registers);
 }
 
+Cost RangeSelect::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, dst, on_true_tile) * static_cast<double>(n),
+                               .pointer = true,
+                               .dynamic = is_dynamic(dst) || is_dynamic(on_true_tile)});
+}
+
 void range_select(const Tile& dst, const Tile& on_true_tile, Alu comp_op0, Alu comp_op1, const Tile& bound0,
                   const Tile& bound1, const RangeSelectOptions& options, Here here) {
   record<RangeSelect>(dst, here, [&](RangeSelect& i) {
@@ -246,6 +255,19 @@ void SelectReduce::apply(Core& core) const {
     reduce(step, reduce_cmd, registers);
   });
   read_out(core, reduce_res, registers);
+}
+
+// No formula is public: taken as tensor_copy_predicated.
+Cost SelectReduce::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  const bool twice = costing.buffer(on_true) == Buffer::sbuf && costing.buffer(predicate) == Buffer::sbuf;
+  return stream_cost(
+      costing, {.elements = n,
+                .cycles = (twice ? 2 : 1) * cycles_of_any(costing, dst, on_true) * static_cast<double>(n),
+                .tag = Tag::assumed,
+                .pointer = on_false.view() != nullptr,
+                .dynamic = is_dynamic(dst) || is_dynamic(predicate) || is_dynamic(on_true),
+                .reads_accumulator = reduce_res.has_value()});
 }
 
 void select_reduce(const Tile& dst, const Tile& predicate, const Tile& on_true, const Scalar& on_false,
@@ -365,6 +387,13 @@ void NcStreamShuffle::apply(Core& core) const {
       if (written[static_cast<std::size_t>(r)]) write_bits(out, r, results + r * n);
   }
   if (!all_written) core.mark_rows(dst, std::span(written).first(static_cast<std::size_t>(rows)));
+}
+
+Cost NcStreamShuffle::cost(const Costing& costing) const {
+  const std::int64_t n = dst.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, dst, src) * static_cast<double>(n),
+                               .dynamic = is_dynamic(dst) || is_dynamic(src)});
 }
 
 void nc_stream_shuffle(const Tile& dst, const Tile& src, const std::vector<std::int64_t>& shuffle_mask,

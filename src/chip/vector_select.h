@@ -40,6 +40,7 @@ struct RangeSelect : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 struct RangeSelectOptions {
   ReduceCmd reduce_cmd = ReduceCmd::reset_reduce;
@@ -67,6 +68,7 @@ struct SelectReduce : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 struct SelectReduceOptions {
   std::optional<View> reduce_res = {};
@@ -89,6 +91,7 @@ struct NcStreamShuffle : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void nc_stream_shuffle(const Tile& dst, const Tile& src, const std::vector<std::int64_t>& shuffle_mask,
                        Here here = Here::current());

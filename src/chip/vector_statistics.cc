@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "chip/core.h"
+#include "chip/engine_cost.h"
 #include "chip/row_loop.h"
 #include "chip/rows.h"
 #include "chip/statistics_rows.h"
@@ -71,6 +72,14 @@ void write_places(const Block& out, std::int64_t r, const std::array<std::int32_
   write_bits(out, r, bits.data());
 }
 
+// One pass over the row.
+Cost row_cost(const Costing& costing, const View& dst, const View& row) {
+  const std::int64_t n = row.row_elements();
+  return stream_cost(costing, {.elements = n,
+                               .cycles = cycles_of_any(costing, row, row) * static_cast<double>(n),
+                               .dynamic = is_dynamic(dst) || is_dynamic(row)});
+}
+
 }  // namespace
 
 // --- bn_stats ---
@@ -88,6 +97,8 @@ void BnStats::check(Check& check) const {
 }
 
 void BnStats::apply(Core& core) const { summarise(core, data, "data", dst, bn_stats_row); }
+
+Cost BnStats::cost(const Costing& costing) const { return row_cost(costing, dst, data); }
 
 void bn_stats(const Tile& dst, const Tile& data, Here here) {
   record<BnStats>(dst, here, [&](BnStats& i) {
@@ -130,6 +141,16 @@ void BnAggr::apply(Core& core) const {
   });
 }
 
+Cost BnAggr::cost(const Costing& costing) const {
+  constexpr double kTriple = 3;
+  const std::int64_t n = data.row_elements();
+  const Constant& each = costing.timing.vector.bn_aggr_cycles;
+  return stream_cost(costing, {.elements = n,
+                               .cycles = each.value * static_cast<double>(n) / kTriple,
+                               .tag = each.tag,
+                               .dynamic = is_dynamic(dst) || is_dynamic(data)});
+}
+
 void bn_aggr(const Tile& dst, const Tile& data, Here here) {
   record<BnAggr>(dst, here, [&](BnAggr& i) {
     i.dst = dst;
@@ -154,6 +175,8 @@ void Max8::check(Check& check) const {
 }
 
 void Max8::apply(Core& core) const { summarise(core, src, "src", dst, max8_row); }
+
+Cost Max8::cost(const Costing& costing) const { return row_cost(costing, dst, src); }
 
 void max8(const Tile& dst, const Tile& src, Here here) {
   record<Max8>(dst, here, [&](Max8& i) {
@@ -195,6 +218,8 @@ void NcFindIndex8::apply(Core& core) const {
   });
   for (std::int64_t r = 0; r < out.rows; ++r) write_places(out, r, places[static_cast<std::size_t>(r)]);
 }
+
+Cost NcFindIndex8::cost(const Costing& costing) const { return row_cost(costing, dst, data); }
 
 void nc_find_index8(const Tile& dst, const Tile& data, const Tile& vals, Here here) {
   record<NcFindIndex8>(dst, here, [&](NcFindIndex8& i) {
@@ -251,6 +276,8 @@ void NcMatchReplace8::apply(Core& core) const {
   const Block out = core.write("dst_idx", *dst_idx);
   for (std::int64_t r = 0; r < out.rows; ++r) write_places(out, r, places[static_cast<std::size_t>(r)]);
 }
+
+Cost NcMatchReplace8::cost(const Costing& costing) const { return row_cost(costing, dst, data); }
 
 void nc_match_replace8(const Tile& dst, const Tile& data, const Tile& vals, float imm,
                        const NcMatchReplace8Options& options, Here here) {

@@ -22,6 +22,7 @@ struct BnStats : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void bn_stats(const Tile& dst, const Tile& data, Here here = Here::current());
 
@@ -35,6 +36,7 @@ struct BnAggr : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void bn_aggr(const Tile& dst, const Tile& data, Here here = Here::current());
 
@@ -48,6 +50,7 @@ struct Max8 : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void max8(const Tile& dst, const Tile& src, Here here = Here::current());
 
@@ -62,6 +65,7 @@ struct NcFindIndex8 : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 void nc_find_index8(const Tile& dst, const Tile& data, const Tile& vals, Here here = Here::current());
 
@@ -78,6 +82,7 @@ struct NcMatchReplace8 : Instruction {
   void check(Check& check) const override;
   void apply(Core& core) const override;
   Engines engines(const Check&) const override { return Engine::vector; }
+  Cost cost(const Costing& costing) const override;
 };
 struct NcMatchReplace8Options {
   std::optional<View> dst_idx = {};
