@@ -170,6 +170,17 @@ TEST(Measured, AttentionIsRecordedAsItRan) {
       26);
 }
 
+// Events counted in the source's profiles at 256 x 512 x 1024: 16 a transfer and one for each instruction
+// that signals.
+TEST(Measured, GemmTransfersAreJoined) {
+  for (const auto& [dtype, transfers] :
+       std::vector<std::pair<DType, int>>{{DType::f32, 8}, {DType::bf16, 5}}) {
+    Counts c = counts(record({"measured/gemm_gelu", linear(dtype, 512, 256, 1024), {}}, trn2()));
+    EXPECT_EQ(c.instructions["dma_copy"], transfers);
+    EXPECT_EQ(c.instructions["nc_matmul"], 16 + 2);  // products, and the bias on all partitions
+  }
+}
+
 // The documented series: 32768 products each; HBM bytes from the profiler's bandwidth share of 716 GB/s (v5:
 // from its loops; the profile shows 0.34 GB more, which the compiler spilt).
 TEST(Measured, TutorialProductsMoveWhatWasMeasured) {

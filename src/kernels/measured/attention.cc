@@ -65,8 +65,8 @@ TensorCopyOptions on_scalar() { return {.engine = Engine::scalar}; }
 void unfused(Recorder& nki, const Tiles& inputs, const Attributes&) {
   const Sizes sizes("measured/attention_unfused", inputs);
   const std::int64_t length = sizes.length, tiles = sizes.tiles, chunks = sizes.chunks;
-  // One transfer of scores covers 4 KiB of each partition.
-  const std::int64_t together = std::max<std::int64_t>(1, 1024 / length);
+  const std::int64_t together =
+      std::max<std::int64_t>(1, kJoinedBytes / 4 / length);  // tiles of scores in a transfer
   const DType dtype = inputs[0].dtype();
   const Tile out = nki.output("out", dtype, {length, kTile});
   const Tile scores = nki.shared_hbm(DType::f32, {length, length}, {.name = "scores"});
@@ -212,7 +212,11 @@ void fused(Recorder& nki, const Tiles& inputs, const Attributes&) {
                     weighted_sum(nki, weights[static_cast<std::size_t>(i)], v_blocks), Alu::multiply,
                     inverse(all(), ds(i, 1)), {.engine = Engine::vector});
   }
-  dma_copy(tiles_of(out, 0, tiles), result);
+  const std::int64_t in_store = kJoinedBytes / 4 / kTile;
+  for (std::int64_t i = 0; i < tiles; i += in_store) {
+    const std::int64_t count = std::min(in_store, tiles - i);
+    dma_copy(tiles_of(out, i, count), result(all(), ds(i, count)));
+  }
 }
 
 std::vector<std::vector<double>> reference(const std::vector<Parameter>& inputs,

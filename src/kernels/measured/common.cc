@@ -29,6 +29,27 @@ Tile load_identity(Recorder& nki, DType dtype, const DmaCopyOptions& options) {
   return identity;
 }
 
+std::vector<Tile> load_joined(const Tile& matrix) {
+  Recorder& nki = matrix.recorder();
+  const std::int64_t tiles = matrix.extent(0) / kPartitions, columns = matrix.extent(1);
+  const std::int64_t fit = kJoinedBytes / size_of(matrix.dtype()),
+                     together = std::max<std::int64_t>(1, fit / columns);
+  std::vector<Tile> loaded;
+  for (std::int64_t i = 0; i < tiles; i += together) {
+    const std::int64_t count = std::min(together, tiles - i);
+    const Tile group = nki.sbuf(matrix.dtype(), {kPartitions, count, columns});
+    const Tile from = matrix(ds(i * kPartitions, count * kPartitions))
+                          .reshape({count, kPartitions, columns})
+                          .permute({1, 0, 2});
+    for (std::int64_t j = 0; j < columns; j += fit) {
+      const Range part = range(j, std::min(columns, j + fit)), all = ds(0, kPartitions), each = ds(0, count);
+      dma_copy(group(all, each, part), from(all, each, part));
+    }
+    for (std::int64_t l = 0; l < count; ++l) loaded.push_back(group(ds(0, kPartitions), at(l)));
+  }
+  return loaded;
+}
+
 Tile transposed_blocks(const Tile& data, const Tile& identity) {
   Recorder& nki = data.recorder();
   const std::int64_t rows = data.extent(0), blocks = data.extent(1) / kPartitions;

@@ -15,6 +15,10 @@ namespace headway::kernels {
 inline constexpr std::int64_t kPartitions = 128;     // of a tile, and columns of a stationary operand
 inline constexpr std::int64_t kMovingColumns = 512;  // of a moving operand, and float32 of a PSUM bank
 
+// What the compiler that is behind the attention and GEMM figures joins into one transfer, of each partition:
+// the recorded profiles have none that is larger.
+inline constexpr std::int64_t kJoinedBytes = 4096;
+
 // Throws InputError naming the kernel unless `extent` is a multiple of `unit` (and not 0).
 void require_multiple(const std::string& kernel, const std::string& what, std::int64_t extent,
                       std::int64_t unit);
@@ -32,6 +36,10 @@ class Turns {
 
 // The identity [128, 128], a constant in HBM, loaded into SBUF: the moving operand of transposes.
 chip::Tile load_identity(chip::Recorder& nki, DType dtype, const chip::DmaCopyOptions& options = {});
+
+// A matrix [k 128, columns] in HBM, loaded into SBUF as k tiles [128, columns], with transfers joined up to
+// kJoinedBytes.
+std::vector<chip::Tile> load_joined(const chip::Tile& matrix);
 
 // data [P, n 128] in SBUF, each block of 128 columns transposed: [128, n, P] in PSUM, n at most 4 (a bank of
 // float32).

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "chip/scalar_engine.h"
 #include "chip/tensor_engine.h"
@@ -12,8 +14,39 @@ using namespace chip;
 
 constexpr std::int64_t kM = kPartitions, kN = kMovingColumns, kK = kPartitions;
 
-// The source loads tiles in the innermost loop, where nothing orders them: the compiler loads each input
-// once, in whole rows.
+Range all() { return ds(0, kPartitions); }
+
+// How tiles of 128 x 512 of a matrix are joined for a transfer: along a row first, then row after row.
+struct Joined {
+  explicit Joined(const Tile& matrix) : dtype(matrix.dtype()) {
+    const std::int64_t fit = kJoinedBytes / size_of(dtype), n = matrix.extent(1);
+    columns = kN;
+    while (columns * 2 <= fit && n % (columns * 2) == 0) columns *= 2;
+    if (columns == n) rows = std::min(matrix.extent(0), std::max<std::int64_t>(1, fit / n) * kM);
+  }
+  DType dtype;
+  std::int64_t rows = kM, columns = kN;
+
+  std::int64_t count(std::int64_t i, std::int64_t m) const { return std::min(rows, m - i) / kM; }
+  Tile tile(Recorder& nki) const { return nki.sbuf(dtype, {kM, rows / kM, columns}); }
+  Tile part(const Tile& matrix, std::int64_t i, std::int64_t j) const {
+    const std::int64_t tiles = count(i, matrix.extent(0));
+    return matrix(ds(i, tiles * kM))
+        .reshape({tiles, kM, matrix.extent(1)})
+        .permute({1, 0, 2})(all(), ds(0, tiles), ds(j, columns));
+  }
+  void load(const Tile& matrix, std::int64_t i, std::int64_t j, const Tile& to) const {
+    dma_copy(to(all(), ds(0, count(i, matrix.extent(0)))), part(matrix, i, j));
+  }
+  void store(const Tile& matrix, std::int64_t i, std::int64_t j, const Tile& from) const {
+    dma_copy(part(matrix, i, j), from(all(), ds(0, count(i, matrix.extent(0)))));
+  }
+};
+
+// The source loads tiles in the innermost loop, copies sums out of PSUM before it adds the bias, and stores
+// tile by tile. What is known of its profiles (events counted at 256 x 512 x 1024) fits only a compiler that
+// loads each input once, joins transfers up to 4 KiB of a partition, broadcasts the bias once, and adds it to
+// what is in PSUM.
 void gemm(Recorder& nki, const Tiles& inputs, const std::string& kernel, bool with_gelu) {
   const Tile &left = inputs[0], &right = inputs[1], &bias = inputs[2];
   const std::int64_t k = left.extent(0), m = left.extent(1), n = right.extent(1);
@@ -25,31 +58,27 @@ void gemm(Recorder& nki, const Tiles& inputs, const std::string& kernel, bool wi
   const DType dtype = left.dtype();
   const Tile c = nki.output("c", dtype, {m, n});
 
-  const PartitionBroadcast on_all(nki, bias.dtype());
-  std::vector<Tile> left_tiles, right_tiles;
-  for (std::int64_t l = 0; l < k; l += kK) {
-    left_tiles.push_back(nki.sbuf(dtype, {kK, m}));
-    dma_copy(left_tiles.back(), left(ds(l, kK)));
-    right_tiles.push_back(nki.sbuf(right.dtype(), {kK, n}));
-    dma_copy(right_tiles.back(), right(ds(l, kK)));
-  }
-  const Tile bias_row = nki.sbuf(bias.dtype(), {1, n});
+  const std::vector<Tile> left_tiles = load_joined(left), right_tiles = load_joined(right);
+  const Tile bias_row = nki.sbuf(bias.dtype(), {1, n}), shift = nki.sbuf(bias.dtype(), {kPartitions, n});
   dma_copy(bias_row, bias);
+  const PartitionBroadcast on_all(nki, bias.dtype());
+  for (std::int64_t j = 0; j < n; j += kN)
+    tensor_copy(shift(all(), ds(j, kN)), on_all(bias_row(ds(0, 1), ds(j, kN))));
 
-  for (std::int64_t i = 0; i < m; i += kM)
-    for (std::int64_t j = 0; j < n; j += kN) {
-      const Tile sum = nki.psum(DType::f32, {kM, kN});
-      for (std::size_t l = 0; l < left_tiles.size(); ++l)
-        nc_matmul(sum, left_tiles[l](ds(0, kK), ds(i, kM)), right_tiles[l](ds(0, kK), ds(j, kN)));
-      const Tile copied = nki.sbuf(dtype, {kM, kN}), shifted = nki.sbuf(dtype, {kM, kN});
-      tensor_copy(copied, sum);
-      tensor_tensor(shifted, copied, on_all(bias_row(ds(0, 1), ds(j, kN))), Alu::add);
-      Tile result = shifted;
-      if (with_gelu) {
-        result = nki.sbuf(dtype, {kM, kN});
-        activation(result, Function::gelu, shifted);
-      }
-      dma_copy(c(ds(i, kM), ds(j, kN)), result);
+  const Joined joined(c);
+  for (std::int64_t i = 0; i < m; i += joined.rows)
+    for (std::int64_t j = 0; j < n; j += joined.columns) {
+      const Tile result = joined.tile(nki);
+      for (std::int64_t r = 0; r < joined.count(i, m); ++r)
+        for (std::int64_t s = 0; s < joined.columns; s += kN) {
+          const Tile sum = nki.psum(DType::f32, {kM, kN}), out = result(all(), at(r), ds(s, kN));
+          for (std::size_t l = 0; l < left_tiles.size(); ++l)
+            nc_matmul(sum, left_tiles[l](all(), ds(i + r * kM, kM)), right_tiles[l](all(), ds(j + s, kN)));
+          const Tile shifted = with_gelu ? nki.sbuf(dtype, {kM, kN}) : out;
+          tensor_tensor(shifted, sum, shift(all(), ds(j + s, kN)), Alu::add);
+          if (with_gelu) activation(out, Function::gelu, shifted);
+        }
+      joined.store(c, i, j, result);
     }
 }
 
@@ -65,12 +94,15 @@ void gelu_alone(Recorder& nki, const Tiles& inputs, const Attributes&) {
   require_multiple("measured/gelu", "M", x.extent(0), kM);
   require_multiple("measured/gelu", "N", x.extent(1), kN);
   const Tile out = nki.output("out", x.dtype(), x.shape());
-  for (std::int64_t i = 0; i < x.extent(0); i += kM)
-    for (std::int64_t j = 0; j < x.extent(1); j += kN) {
-      const Tile tile = nki.sbuf(x.dtype(), {kM, kN}), result = nki.sbuf(x.dtype(), {kM, kN});
-      dma_copy(tile, x(ds(i, kM), ds(j, kN)));
-      activation(result, Function::gelu, tile);
-      dma_copy(out(ds(i, kM), ds(j, kN)), result);
+  const Joined joined(x);
+  for (std::int64_t i = 0; i < x.extent(0); i += joined.rows)
+    for (std::int64_t j = 0; j < x.extent(1); j += joined.columns) {
+      const Tile from = joined.tile(nki), result = joined.tile(nki);
+      joined.load(x, i, j, from);
+      for (std::int64_t r = 0; r < joined.count(i, x.extent(0)); ++r)
+        for (std::int64_t s = 0; s < joined.columns; s += kN)
+          activation(result(all(), at(r), ds(s, kN)), Function::gelu, from(all(), at(r), ds(s, kN)));
+      joined.store(out, i, j, result);
     }
 }
 
