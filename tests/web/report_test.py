@@ -4,34 +4,19 @@ Writes run folders, has HEADWAY make pages of them, and looks at the pages as a 
 screenshots of them stay in FOLDER.
 """
 
+import base64
 import json
 import math
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-except ImportError:
-    print("SKIPPED: Selenium for Python is not installed (python3-selenium)")
-    sys.exit(77)
-
-CHROMIUM = shutil.which("chromium")
-DRIVER = shutil.which("chromedriver")
-if not CHROMIUM or not DRIVER:
-    print("SKIPPED: Chromium or its driver is not installed (chromium, chromium-driver)")
-    sys.exit(77)
+from browser import KEEP, BrowserTest, main
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 
 HEADWAY = sys.argv[1]
-KEEP = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[2] == "--keep" else None
 CORPUS = "9f2c41d07be85a13c66e0d94b1f7a2e8"
 TOKENS_A_STEP = 2048
 
@@ -96,10 +81,10 @@ def write_run(root, name, steps=600, shift=0.0, speed=9800.0, step_seconds=1.318
     return folder
 
 
-class Report(unittest.TestCase):
+class Report(BrowserTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="headway-report-"))
+        super().setUpClass()
         cls.runs = cls.folder / "runs"
         write_run(cls.runs, "baseline")
         write_run(cls.runs, "wide-mlp", steps=520, shift=-0.08, speed=8600.0, step_seconds=1.52, rate=0.03)
@@ -114,55 +99,15 @@ class Report(unittest.TestCase):
             write_run(cls.runs, name, steps=2000, shift=0.01 * r, step_seconds=0.9 + 0.001 * r, speed=9000 + 37 * r)
         cls.pages["many"] = cls.page("many", *many)
 
-        options = webdriver.ChromeOptions()
-        options.binary_location = CHROMIUM
-        for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
-                         "disable-background-networking", "disable-component-update", "disable-sync",
-                         "force-device-scale-factor=1", f"user-data-dir={cls.folder / 'profile'}"):
-            options.add_argument("--" + argument)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        cls.browser = webdriver.Chrome(service=Service(DRIVER), options=options)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        shutil.rmtree(cls.folder, ignore_errors=True)
-
     @classmethod
     def page(cls, title, *runs):
-        out = (KEEP or cls.folder) / f"{title}.html"
-        out.parent.mkdir(parents=True, exist_ok=True)
+        out = cls.place(title)
         subprocess.run([HEADWAY, "report", *runs, "--dir", cls.runs, "--out", out], check=True,
                        stdout=subprocess.DEVNULL)
         return out
 
     def open(self, title, width=1280, height=900, dark=False):
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600})
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-        self.browser.get(self.pages[title].resolve().as_uri())
-        self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, "#chart-loss canvas"))
-
-    def tearDown(self):
-        # The only thing Chromium may complain about is this test's own reading of pixels.
-        errors = [entry for entry in self.browser.get_log("browser")
-                  if entry["level"] in ("SEVERE", "WARNING") and "willReadFrequently" not in entry["message"]]
-        self.assertEqual(errors, [])
-
-    def until(self, condition):
-        for _ in range(100):
-            result = condition()
-            if result:
-                return result
-            time.sleep(0.05)
-        self.fail("timed out")
-
-    def one(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector):
-        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+        self.show(self.pages[title], "#chart-loss canvas", width, height, dark)
 
     def painted(self, chart):
         """How many pixels of the plotting area have each run's colour: {"#rrggbb": count}."""
@@ -201,21 +146,6 @@ class Report(unittest.TestCase):
             const slider = document.querySelector('#smoothing');
             slider.value = arguments[0];
             slider.dispatchEvent(new Event('input'));""", index)
-
-    def no_sideways_scroll(self):
-        self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"),
-                             self.browser.execute_script("return document.documentElement.clientWidth"))
-
-    def screenshot(self, name):
-        if not KEEP:
-            return
-        height = self.browser.execute_script("return document.documentElement.scrollHeight")
-        image = self.browser.execute_cdp_cmd("Page.captureScreenshot", {
-            "captureBeyondViewport": True, "format": "png",
-            "clip": {"x": 0, "y": 0, "scale": 1, "height": min(height, 6000),
-                     "width": self.browser.execute_script("return document.documentElement.clientWidth")}})
-        import base64
-        (KEEP / f"{name}.png").write_bytes(base64.b64decode(image["data"]))
 
     def test_summary_values(self):
         self.open("two")
@@ -430,7 +360,6 @@ class Report(unittest.TestCase):
     def test_print(self):
         self.open("two", dark=True)
         pdf = self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})
-        import base64
         data = base64.b64decode(pdf["data"])
         self.assertTrue(data.startswith(b"%PDF"))
         if KEEP:
@@ -440,4 +369,4 @@ class Report(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]], verbosity=2)
+    main()

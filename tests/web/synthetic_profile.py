@@ -152,7 +152,7 @@ def profile(tiles, kernel="attention", chip="trn2", slow=1.0, advice=True, cores
                     "time": us * 0.2, "share": 0.2, "sources": ["attention.cc:52"]},
                    {"id": "small-descriptors", "title": "DMA descriptors of 512 B reach 20 % of the bandwidth",
                     "text": "Store rows that lie together, at least 2 KiB each.", "time": us * 0.06, "share": 0.06,
-                    "sources": ["attention.cc:70"], "events": [[12, 1], [25, 1]] if tiles > 1 else []}] if advice else [],
+                    "sources": ["attention.cc:70"], "events": [[14, 1], [27, 1]] if tiles > 1 else []}] if advice else [],
         "warnings": ["SBUF is 91 % full"] if slow > 1 else [],
         "engines": ENGINES, "causes": CAUSES, "operations": OPERATIONS, "sources": SOURCES, "queues": QUEUES,
         "memories": MEMORIES, "modes": ["static", "software", "hardware"], "core_from": core_from,

@@ -101,8 +101,8 @@ export function header(profile: Profile, letter: string): HTMLElement {
     element("div", { class: "figures" }, total(profile), bound(profile), use(profile), path(profile)));
 }
 
-// Ranked advice; `show` highlights what it is about.
-export function adviceList(profile: Profile, letter: string, show: (advice: Advice, pressed: boolean) => void): HTMLElement | null {
+// Ranked advice; `show` highlights what a piece is about and releases all other buttons; null highlights nothing.
+export function adviceList(profile: Profile, letter: string, show: (advice: Advice | null) => void): HTMLElement | null {
   const { advice } = profile.saved;
   if (advice.length === 0) return null;
   const buttons = advice.map((one, i) => {
@@ -111,7 +111,11 @@ export function adviceList(profile: Profile, letter: string, show: (advice: Advi
       element("span", { class: "words" }, element("strong", {}, one.title), element("span", { class: "soft" }, one.text),
               one.sources.length === 0 ? null : element("span", { class: "sources" }, one.sources.slice(0, 6).join("  "))),
       element("span", { class: "saves" }, element("strong", {}, `−${seconds(one.time)}`), element("span", { class: "soft" }, share(one.share))));
-    button.addEventListener("click", () => show(one, button.getAttribute("aria-pressed") !== "true"));
+    button.addEventListener("click", () => {
+      const press = button.getAttribute("aria-pressed") !== "true";
+      show(press ? one : null);
+      button.setAttribute("aria-pressed", String(press));
+    });
     return button;
   });
   return element("section", { class: "advice-list", "aria-label": `Advice ${letter}` },

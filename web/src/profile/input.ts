@@ -29,7 +29,6 @@ export function follow(timeline: Timeline, reactions: Reactions): void {
   surface.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     const { x } = place(event);
-    surface.focus({ preventScroll: true });
     surface.setPointerCapture(event.pointerId);
     drag = { x, from: view.from, to: view.to, at: timeline.timeAt(x), selects: event.shiftKey, moved: false };
     reactions.hover(null, null);

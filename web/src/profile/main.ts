@@ -48,9 +48,9 @@ class Page {
     root.replaceChildren(
       element("div", { class: profiles.length > 1 ? "pair" : "" }, ...profiles.map((profile, p) => header(profile, letter(p)))),
       element("div", { class: profiles.length > 1 ? "pair" : "" }, ...profiles.map((profile, p) =>
-        adviceList(profile, letter(p), (advice, pressed) => {
-          if (!pressed) return this.emphasise("", null);
-          this.emphasise(advice.title, profiles.map((other, o) => o === p ? ofAdvice(other, advice) : new Uint32Array()), `${advice.id}`);
+        adviceList(profile, letter(p), (advice) => {
+          if (advice === null) return this.emphasise("", null);
+          this.emphasise(advice.title, profiles.map((other, o) => o === p ? ofAdvice(other, advice) : new Uint32Array()));
           this.timeline.element.scrollIntoView({ block: "nearest", behavior: "smooth" });
         }))),
       element("h2", {}, "Timeline"),
@@ -120,11 +120,9 @@ class Page {
   }
 
   // Emphasises items of each profile, under a name; null ends it.
-  private emphasise(name: string, items: Uint32Array[] | null, advice = ""): void {
+  private emphasise(name: string, items: Uint32Array[] | null): void {
     this.path.setAttribute("aria-pressed", "false");
-    for (const button of document.querySelectorAll(".advice")) {
-      button.setAttribute("aria-pressed", String(advice !== "" && button.getAttribute("data-advice") === advice));
-    }
+    for (const button of document.querySelectorAll(".advice")) button.setAttribute("aria-pressed", "false");
     this.timeline.emphasise(items);
     this.found = items === null ? []
       : items.flatMap((list, profile) => Array.from(list, (item) => ({ profile, item })));

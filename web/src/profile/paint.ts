@@ -49,8 +49,8 @@ export class Painter {
       for (const [x, w, item] of labels) {
         const left = Math.max(x, 0) + 5;
         const letters = Math.floor((Math.min(x + w, this.width) - left - 4) / LETTER);
-        if (letters < 2) continue;
         const text = profile.opcode(item);
+        if (letters < Math.min(text.length, 5)) continue;
         context.fillText(text.length <= letters ? text : `${text.slice(0, letters - 1)}…`, left, y + height / 2 + 0.5);
       }
     }

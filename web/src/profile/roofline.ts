@@ -7,7 +7,7 @@ import type { Profile } from "./profile";
 const WIDTH = 560;
 const HEIGHT = 330;
 const LEFT = 62;
-const RIGHT = 14;
+const RIGHT = 22;
 const TOP = 14;
 const BOTTOM = 44;
 
@@ -56,7 +56,7 @@ export function roofline(profiles: Profile[]): HTMLElement | null {
   }
   for (let tick = y0; tick <= y1; tick *= 10) {
     chart.append(svg("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick), class: "grid-line" }),
-                 svg("text", { x: LEFT - 7, y: y(tick) + 4, "text-anchor": "end" }, metric(tick).replace(/(\d)\.?0* /, "$1 ")));
+                 svg("text", { x: LEFT - 7, y: y(tick) + 4, "text-anchor": "end" }, metric(tick).replace(/\.0+ /, " ")));
   }
   chart.append(svg("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 6, "text-anchor": "middle", class: "axis-name" }, "FLOP a byte of HBM"),
                svg("text", { x: 12, y: HEIGHT / 2 - 14, "text-anchor": "middle", class: "axis-name",
@@ -79,14 +79,17 @@ export function roofline(profiles: Profile[]): HTMLElement | null {
                      `${names} ${metric(flops, "FLOP/s")}`));
     above = y(flops);
   });
+  const words: HTMLElement[] = [];
   for (const point of points) {
     const px = x(point.intensity);
     const roof = Math.min(chip.bandwidth * point.intensity, (chip.peaks.find(({ dtype }) => dtype === chip.dtype) ?? peaks[0]!).flops);
     chart.append(svg("line", { x1: px, x2: px, y1: y(point.rate), y2: y(roof), class: "headroom" }),
                  svg("circle", { cx: px, cy: y(point.rate), r: 5.5, class: "kernel" }));
-    const left = px > WIDTH - 150;
-    chart.append(svg("text", { x: px + (left ? -10 : 10), y: y(point.rate) + 4, "text-anchor": left ? "end" : "start", class: "kernel-name" },
-                     `${point.label} · ${trimmed(100 * point.rate / roof)} % of the roof`));
+    if (points.length > 1) {
+      chart.append(svg("text", { x: px + (point === points[0] ? -9 : 9), y: y(point.rate) + 4, "text-anchor": point === points[0] ? "end" : "start", class: "kernel-name" }, point.label));
+    }
+    words.push(element("p", { class: "soft" }, element("strong", {}, point.label),
+      `: ${trimmed(point.intensity)} FLOP a byte, ${metric(point.rate, "FLOP/s")}, ${trimmed(100 * point.rate / roof)} % of what the roof allows`));
   }
-  return element("section", { class: "card" }, element("header", {}, element("h3", {}, "Roofline")), chart as unknown as Node);
+  return element("section", { class: "card" }, element("header", {}, element("h3", {}, "Roofline")), chart as unknown as Node, ...words);
 }

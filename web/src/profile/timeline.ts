@@ -8,7 +8,7 @@ import type { Profile } from "./profile";
 import type { Row } from "./row";
 import { hue, huePair, theme } from "./theme";
 import { find, mark, tracksOf, type Track } from "./tracks";
-import { quantity, time } from "./units";
+import { quantity, share, time } from "./units";
 import type { View } from "./view";
 
 export const GUTTER = 132;
@@ -36,6 +36,7 @@ export class Timeline {
   private readonly overview: HTMLCanvasElement;
   private readonly axis: HTMLCanvasElement;
   private readonly tops: number[] = [];
+  private readonly notes: HTMLElement[] = [];  // beside the labels: how busy an engine is in the stretch on screen
   private readonly height: number;
   private width = 0;
   private marked = false;
@@ -63,7 +64,9 @@ export class Timeline {
       const [light, dark] = huePair(track.hue);
       label.style.setProperty("--light", light);
       label.style.setProperty("--dark", dark);
-      if (track.kind === "counter") label.append(element("span", { class: "note" }, limitText(track)));
+      const note = element("span", { class: "note" }, track.kind === "counter" ? limitText(track) : "");
+      if (track.kind === "counter" || track.kind === "engine") label.append(note);
+      this.notes.push(note);
       return label;
     });
     const body = element("div", { class: "tracks" }, element("div", { class: "labels" }, ...labels), this.base, this.surface);
@@ -205,6 +208,11 @@ export class Timeline {
         const marked = track.marked[r];
         if (marked !== undefined) rectangles += painter.marks(marked, top + r * lane, thick);
       });
+      if (track.kind === "engine") {
+        const busy = track.rows.reduce((sum, row) => sum + row.busy(this.view.from, this.view.to), 0) / this.view.length;
+        const text = share(busy);
+        if (this.notes[t]!.textContent !== text) this.notes[t]!.textContent = text;
+      }
       if (track.steps !== null) rectangles += painter.area(track.steps, top, track.height);
       context.fillStyle = painter.theme.line;
       context.fillRect(0, top + track.height + PAD - 1, this.width, 1);

@@ -10,7 +10,6 @@ const MOST_LANES = 24;
 export interface Track {
   kind: "heading" | "engine" | "queue" | "counter";
   label: string;
-  note: string;  // behind the label
   hue: Hue;
   profile: number;
   core: number;
@@ -36,25 +35,25 @@ export function tracksOf(profiles: Profile[]): Track[] {
     for (let core = 0; core < cores; core++) {
       const heading = [profiles.length > 1 ? `${"AB"[p]} · ${saved.kernel}` : "", cores > 1 ? `Core ${core}` : ""]
         .filter((text) => text !== "").join(" · ");
-      const track = (kind: Track["kind"], label: string, note: string, hue: Hue, height: number, rows: Row[] = [],
+      const track = (kind: Track["kind"], label: string, hue: Hue, height: number, rows: Row[] = [],
                      steps: Steps | null = null) =>
-        tracks.push({ kind, label, note, hue, profile: p, core, height, rows, marked: [], steps });
-      if (heading !== "") track("heading", heading, "", "sync", 24);
+        tracks.push({ kind, label, hue, profile: p, core, height, rows, marked: [], steps });
+      if (heading !== "") track("heading", heading, "sync", 24);
       saved.engines.forEach((engine, index) => {
         const items = engines[index]![core];
         if (items === undefined) return;
         const rows = rowsOf(items, profile.start, profile.busyEnd, MOST_LANES);
-        track("engine", engineName(engine), "", engine as Hue, Math.max(24, 8 * rows.length), rows);
+        track("engine", engineName(engine), engine as Hue, Math.max(24, 8 * rows.length), rows);
       });
       saved.queues.forEach((queue, index) => {
         const items = queues[index]![core];
         if (items === undefined) return;
         const rows = rowsOf(items, profile.start, profile.busyEnd, MOST_LANES);
-        track("queue", queue, "DMA queue", "dma", Math.min(72, Math.max(20, 8 * rows.length)), rows);
+        track("queue", queue, "dma", Math.min(72, Math.max(20, 8 * rows.length)), rows);
       });
       for (const steps of counters) {
         if (steps.core === core) {
-          track("counter", steps.name.charAt(0).toUpperCase() + steps.name.slice(1), "", "counter", 34, [], steps);
+          track("counter", steps.name.charAt(0).toUpperCase() + steps.name.slice(1), "counter", 34, [], steps);
         }
       }
     }

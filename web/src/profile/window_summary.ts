@@ -4,6 +4,7 @@ import { element } from "../dom";
 import { metric } from "../format";
 import type { Profile } from "./profile";
 import type { Row } from "./row";
+import { huePair } from "./theme";
 import type { Track } from "./tracks";
 import { moment, quantity, share, size, time } from "./units";
 
@@ -80,7 +81,11 @@ export function windowSummary(profiles: Profile[], tracks: Track[], from: number
       element("p", { "data-window": "headline" }, headline),
       element("table", { class: "window-tracks" }, ...lines.map(([track, busy, what, text]) => {
         const bar = element("span", { class: "meter" }, element("span", {}));
-        if (busy !== null) (bar.firstChild as HTMLElement).style.width = `${100 * busy / length}%`;
+        const fill = bar.firstChild as HTMLElement;
+        const [light, dark] = huePair(track.hue);
+        fill.style.setProperty("--light", light);
+        fill.style.setProperty("--dark", dark);
+        if (busy !== null) fill.style.width = `${100 * busy / length}%`;
         return element("tr", { "data-track": track.label },
           element("th", { scope: "row" }, profile.saved.core_from.length > 2 ? `${track.label} (core ${track.core})` : track.label),
           element("td", {}, busy === null ? "" : bar), element("td", { class: "number" }, text), element("td", { class: "soft" }, what));
