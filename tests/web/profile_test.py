@@ -183,6 +183,9 @@ class ProfilePage(BrowserTest):
         self.assertIn(f"instruction {before}", self.one(".detail").text)
         self.press(Keys.ESCAPE)
         self.assertEqual(self.all(".detail"), [])
+        # Without a mouse: the first on screen.
+        self.press("0", "n")
+        self.assertIn("nc_matmul", self.one(".detail").text)
 
     def test_wheel_keeps_the_moment_under_the_mouse(self):
         self.open("one")

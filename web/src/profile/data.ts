@@ -33,6 +33,7 @@ export interface Saved {
   cores: number;
   arguments: string[];
   figures: Figure;
+  figure_order: string[];
   trust: { low: number; high: number; documented: number; measured: number; fitted: number; assumed: number;
            uncalibrated: number };
   bound: { by: string; name: string; share: number; reason: string;
@@ -54,6 +55,7 @@ export interface Saved {
   transfers: Record<"event" | "queue" | "mode" | "from" | "to" | "descriptors" | "descriptor_bytes" | "bytes" |
                     "start" | "length" | "arrival" | "engines", number[]>;
   counters: Counter[];
+  lines: { source: string; operations: string; time: number; critical: number; count: number }[];
   roofline?: { bandwidth: number; mfu_peak: number; dtype: string; peaks: { dtype: string; flops: number }[] };
 }
 

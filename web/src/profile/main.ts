@@ -201,7 +201,13 @@ class Page {
 
   private step(direction: 1 | -1): void {
     const { pinned } = this.timeline;
-    if (pinned === null) return;
+    if (pinned === null) {
+      // From the keyboard alone: begin with the first one on screen.
+      const track = this.timeline.tracks.find(({ rows }) => rows.length > 0);
+      const first = track?.rows[0]!.after(this.view.from) ?? 0;
+      if (track !== undefined && first < track.rows[0]!.length) this.pin({ profile: track.profile, item: track.rows[0]!.item[first]! }, true);
+      return;
+    }
     const row = this.timeline.rowOf(pinned);
     if (row === null) return;
     const index = row.item.indexOf(pinned.item) + direction;

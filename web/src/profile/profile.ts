@@ -10,7 +10,7 @@ export class Profile {
   readonly busyEnd: Float64Array;  // the engine is free; of a transfer: its last byte moved
   readonly end: Float64Array;      // the result can be read; of a transfer: the consumer knows
   readonly core: Uint8Array;
-  readonly total: number;
+  readonly total: number;  // until nothing happens any more
   readonly critical: Uint32Array;  // events in time order
   private readonly opcodes: Uint16Array;  // number of each operation's opcode
   private waiting: Map<number, number[]> | null = null;
@@ -53,12 +53,17 @@ export class Profile {
     });
     this.critical = Uint32Array.from(saved.critical_events);
     for (let i = 1; i < this.critical.length; i++) this.critical[i]! += this.critical[i - 1]!;
-    let last = 1e9 * (saved.figures.total_time ?? 0);
+    let last = this.duration;
     for (const end of this.end) last = Math.max(last, end);
     this.total = last;
   }
 
   private readonly transferEvent: Uint32Array;
+
+  // What the profile says the kernel takes.
+  get duration(): number {
+    return 1e9 * (this.saved.figures.total_time ?? 0);
+  }
 
   // A transfer's number, or -1 of an event.
   transfer(item: number): number {
@@ -137,15 +142,6 @@ export class Profile {
 
   *eventsWhere(holds: (event: number) => boolean): Generator<number> {
     for (let e = 0; e < this.events; e++) if (holds(e)) yield e;
-  }
-
-  // Each event of the critical path with the time until the next one of the path begins: they sum to the total.
-  *criticalTimes(): Generator<[number, number]> {
-    for (let i = 0; i < this.critical.length; i++) {
-      const event = this.critical[i]!;
-      const next = i + 1 < this.critical.length ? this.start[this.critical[i + 1]!]! : Math.max(this.total, this.end[event]!);
-      yield [event, Math.max(0, next - this.start[event]!)];
-    }
   }
 }
 

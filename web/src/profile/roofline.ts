@@ -32,9 +32,17 @@ function pointOf(profile: Profile, label: string): Point | null {
   return bytes > 0 && flops > 0 && seconds > 0 ? { label, intensity: flops / bytes, rate: flops / seconds } : null;
 }
 
+// The chip's limits; of profiles that don't list them, what their figures imply.
+function roofOf({ saved }: Profile): NonNullable<Profile["saved"]["roofline"]> | null {
+  if (saved.roofline !== undefined) return saved.roofline;
+  const bandwidth = saved.counters.find(({ name }) => name === "HBM read")?.limit ?? 0;
+  const flops = (saved.figures.peak_flops_bandwidth_ratio ?? 0) * bandwidth;
+  return flops > 0 ? { bandwidth, mfu_peak: flops, dtype: "peak", peaks: [{ dtype: "peak", flops }] } : null;
+}
+
 export function roofline(profiles: Profile[]): HTMLElement | null {
-  const chip = profiles[0]!.saved.roofline;
-  if (chip === undefined || chip.peaks.length === 0) return null;
+  const chip = roofOf(profiles[0]!);
+  if (chip === null) return null;
   const points = profiles.map((profile, p) => pointOf(profile, profiles.length > 1 ? "AB"[p]! : profile.saved.kernel))
     .filter((point) => point !== null);
   const peaks = [...chip.peaks].sort((a, b) => b.flops - a.flops);

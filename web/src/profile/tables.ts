@@ -88,7 +88,8 @@ function linesOf(profile: Profile): Line[] {
     of.opcodes.add(profile.saved.operations[operation[e]!]![0]);
     if (transfer[e]! > 0) of.bytes += profile.saved.transfers.bytes[transfer[e]! - 1]!;
   }
-  for (const [event, length] of profile.criticalTimes()) line(event).critical += length;
+  const critical = new Map(profile.saved.lines.map((one) => [one.source, 1e9 * one.critical]));
+  for (const one of lines.values()) one.critical = critical.get(one.source) ?? 0;
   return [...lines.values()];
 }
 
@@ -97,7 +98,7 @@ export function sourceTable(profile: Profile, letter: string, choose: (source: s
   const columns: Column<Line>[] = [
     { name: "source", title: "Press a line to see its instructions", value: (l) => l.source, text: (l) => l.source || "unknown" },
     { name: "critical", title: "Time on the critical path", value: (l) => l.critical, text: ns((l) => l.critical) },
-    { name: "of total", title: "Share of the total", value: (l) => l.critical, text: (l) => l.critical === 0 ? "" : share(l.critical / profile.total) },
+    { name: "of total", title: "Share of the total", value: (l) => l.critical, text: (l) => l.critical === 0 ? "" : share(l.critical / profile.duration) },
     { name: "engine time", title: "Time that engines were busy with it", value: (l) => l.busy, text: ns((l) => l.busy) },
     { name: "moved", title: "Bytes moved by its DMAs", value: (l) => l.bytes, text: (l) => l.bytes === 0 ? "" : size(l.bytes) },
     { name: "count", title: "Instructions that ran", value: (l) => l.count, text: (l) => l.count.toLocaleString("en-US") },
@@ -120,8 +121,8 @@ export function figure(name: string, value: number | null | undefined): string {
 
 // The figures with Neuron Explorer's names, in columns.
 export function summaryTable(profile: Profile, letter: string): HTMLElement {
-  const rows = Object.entries(profile.saved.figures).map(([name, value]) =>
-    element("div", { class: "figure-line", "data-figure": name }, element("dt", {}, name), element("dd", {}, figure(name, value))));
+  const rows = profile.saved.figure_order.map((name) =>
+    element("div", { class: "figure-line", "data-figure": name }, element("dt", {}, name), element("dd", {}, figure(name, profile.saved.figures[name]))));
   return element("section", { class: "card summary-card" },
     element("header", {}, element("h3", {}, letter === "" ? "Summary" : `Summary of ${letter}`, element("span", { class: "unit" }, "named as Neuron Explorer names them"))),
     element("dl", { class: "figure-list" }, ...rows));
@@ -171,7 +172,7 @@ export function differenceTables(profiles: [Profile, Profile]): HTMLElement {
     return sums;
   });
   const names = new Set(busy.flatMap((sums) => [...sums.keys()]));
-  const figures = new Set(profiles.flatMap(({ saved }) => Object.keys(saved.figures)));
+  const figures = new Set(profiles.flatMap(({ saved }) => saved.figure_order));
   return element("div", { class: "pair" },
     differenceTable("Engine time by instruction", differences(names, (p, name) => busy[p]!.get(name) ?? 0), (_, ns) => time(ns), true),
     differenceTable("Figures that differ", differences(figures, (p, name) => profiles[p]!.saved.figures[name] ?? 0), figure, false));

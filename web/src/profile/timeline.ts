@@ -229,7 +229,7 @@ export class Timeline {
   private drawEnds(context: CanvasRenderingContext2D, painter: Painter): void {
     if (this.profiles.length < 2) return;
     this.profiles.forEach((profile, p) => {
-      const x = (1e9 * (profile.saved.figures.total_time ?? 0) - this.view.from) / this.nsPerPixel();
+      const x = (profile.duration - this.view.from) / this.nsPerPixel();
       if (x < 0 || x > this.width) return;
       const own = this.tracks.map((_, t) => t).filter((t) => this.tracks[t]!.profile === p);
       if (own.length === 0) return;
@@ -239,7 +239,7 @@ export class Timeline {
       context.fillRect(Math.round(x), top, 1, this.tops[last]! + this.tracks[last]!.height + 2 * PAD - top);
       context.font = LABEL_FONT;
       context.textBaseline = "middle";
-      const text = `end ${time(1e9 * (profile.saved.figures.total_time ?? 0))}`;
+      const text = `end ${time(profile.duration)}`;
       const wide = context.measureText(text).width;
       context.fillText(text, x + wide + 10 < this.width ? x + 5 : x - wide - 5, top + 12);
     });
