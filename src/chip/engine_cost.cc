@@ -101,7 +101,11 @@ Cost stream_cost(const Costing& costing, const Stream& stream) {
 
   const Constant& most = scalar ? t.scalar.measured_elements : t.vector.measured_elements;
   Cost cost;
-  cost.busy = cost.latency = time.total;
+  cost.latency = time.total;
+  // The next instruction begins while this one's last results are on their way out.
+  const double overlap = gpsimd ? 0 : scalar ? t.scalar.overlap.value : t.vector.overlap.value;
+  cost.busy = std::max(time.total - picoseconds(overlap),
+                       std::min(time.total, picoseconds(interval.value / clock.value)));
   cost.basis = time.basis;
   cost.calibrated = stream.measured && !gpsimd && near_measured(most, static_cast<double>(stream.elements));
   return cost;

@@ -42,7 +42,7 @@ struct Stream {
   bool reads_accumulator = false;  // and writes it out at the end
   bool function = false;           // of the Scalar engine: evaluates a table
 };
-// On `costing.engine`: vector, scalar or gpsimd. Its bar and its interval are the same.
+// On `costing.engine`: vector, scalar or gpsimd. Its interval is its bar less the overlap of the chip file.
 Cost stream_cost(const Costing& costing, const Stream& stream);
 
 // Of a sequencer's own work.

@@ -37,6 +37,7 @@ Timing::Timing(const Spec& spec) : spec(spec) {
             .pointer_overhead = get("vector_engine.pointer_overhead"),
             .reciprocal_cycles = get("vector_engine.reciprocal_cycles"),
             .bn_aggr_cycles = get("vector_engine.bn_aggr_cycles"),
+            .overlap = get("vector_engine.overlap"),
             .measured_elements = get("vector_engine.measured_elements"),
             .measured_reciprocals = get("vector_engine.measured_reciprocals"),
             .semaphore_check = get("vector_engine.semaphore_check")};
@@ -47,6 +48,7 @@ Timing::Timing(const Spec& spec) : spec(spec) {
             .pointer_overhead = get("scalar_engine.pointer_overhead"),
             .activation_overhead = get("scalar_engine.activation_overhead"),
             .table_load = get("scalar_engine.table_load"),
+            .overlap = get("scalar_engine.overlap"),
             .measured_elements = get("scalar_engine.measured_elements"),
             .semaphore_check = get("scalar_engine.semaphore_check")};
   gpsimd = {.clock = get("gpsimd_engine.clock"),
@@ -70,6 +72,9 @@ Timing::Timing(const Spec& spec) : spec(spec) {
          .descriptor_overlap = get("dma.descriptor_overlap"),
          .measured_bytes = get("dma.measured_bytes"),
          .packet_bytes = get("dma.packet_bytes"),
+         .least_software_wait = get("dma.least_software_wait"),
+         .least_software_issue = get("dma.least_software_issue"),
+         .start_spread = get("dma.start_spread"),
          .start_latency = get("dma.start_latency"),
          .hardware_start_latency = get("dma.hardware_start_latency"),
          .software_wait = get("dma.software_wait"),

@@ -48,11 +48,11 @@ struct Timing {
   } tensor;
   struct Vector {
     Constant clock, elements, elements_16bit, overhead, pointer_overhead, reciprocal_cycles, bn_aggr_cycles;
-    Constant measured_elements, measured_reciprocals, semaphore_check;
+    Constant overlap, measured_elements, measured_reciprocals, semaphore_check;
   } vector;
   struct Scalar {
     Constant clock, elements, elements_16bit, overhead, pointer_overhead, activation_overhead, table_load;
-    Constant measured_elements, semaphore_check;
+    Constant overlap, measured_elements, semaphore_check;
   } scalar;
   struct Gpsimd {
     Constant clock, cores, partitions_per_core, bytes_per_cycle, start, function_cycles, gather_start,
@@ -65,6 +65,7 @@ struct Timing {
   struct Dma {
     Constant engines, engine_bandwidth, engine_effective_bandwidth, descriptor_overhead, copy_overhead;
     Constant descriptor_overlap, measured_bytes, packet_bytes;
+    Constant least_software_wait, least_software_issue, start_spread;
     Constant start_latency, hardware_start_latency, software_wait, software_trigger, load_spread,
         completion_latency, software_issue, hardware_issue, transpose_share, sbuf_transpose_share,
         compute_share;
