@@ -126,4 +126,30 @@ Cost dma_cost(const Costing& costing, DgeMode mode, bool needs_software, const D
   return cost;
 }
 
+namespace {
+
+Picoseconds grown(const Timing& timing, const Constant& least, const Constant& full, std::int64_t descriptors) {
+  const double all = static_cast<double>(timing.spec.partitions);
+  const double share = std::min(static_cast<double>(descriptors), all) / all;
+  return picoseconds(least.value + (full.value - least.value) * share);
+}
+
+}  // namespace
+
+Picoseconds software_wait(const Timing& timing, std::int64_t descriptors) {
+  return grown(timing, timing.dma.least_software_wait, timing.dma.software_wait, descriptors);
+}
+Picoseconds software_issue(const Timing& timing, std::int64_t descriptors) {
+  return grown(timing, timing.dma.least_software_issue, timing.dma.software_issue, descriptors);
+}
+
+Picoseconds start_latency(const Timing& timing, Dge dge, int engines) {
+  const Constant& hardware = timing.dma.hardware_start_latency;
+  const double latency =
+      dge == Dge::hardware && hardware.value > 0 ? hardware.value : timing.dma.start_latency.value;
+  const double most = timing.dma.engines.value;
+  const double missing = most > 1 ? (most - std::min<double>(engines, most)) / (most - 1) : 0;
+  return picoseconds(latency - timing.dma.start_spread.value * missing);
+}
+
 }  // namespace headway::chip

@@ -11,6 +11,7 @@
 #include "chip/accesses.h"
 #include "chip/array_clock.h"
 #include "chip/check.h"
+#include "chip/dma_cost.h"
 #include "chip/machine.h"
 #include "chip/operands.h"
 #include "chip/shared_rate.h"
@@ -349,13 +350,9 @@ class CoreRun {
     Event event = fresh(engine, cost);
     begin(event, wait, free_[e], last_[e]);
     if (engine == Engine::scalar && cost.table >= 0 && cost.table != table_) {
-      // The table is loaded as soon as the engine is free, before the operands are there.
-      const Picoseconds load = free_[e] + picoseconds(timing_.scalar.table_load.value);
-      if (load > event.start) {
-        event.start = load;
-        event.cause = Cause::table;
-        event.cause_event = last_[e];
-      }
+      // In documented traces the load takes its turn behind the semaphore; recorded profiles have the first one
+      // before it.
+      event.start += picoseconds(timing_.scalar.table_load.value);
       table_ = cost.table;
     }
     if (cost.array.stream_cycles > 0) {
@@ -423,15 +420,15 @@ class CoreRun {
     Wait wait = wait_for(instruction, way.issuer);
     // Software takes its time from a semaphore to the trigger.
     if (way.dge == Dge::software && wait.waits)
-      wait.ready += picoseconds(timing_.dma.software_wait.value) - semaphore(way.issuer);
+      wait.ready += software_wait(timing_, cost.dma.descriptors) - semaphore(way.issuer);
     const auto issuer = static_cast<std::size_t>(way.issuer);
     Event event = fresh(way.issuer, cost);
     const std::size_t stream = way.queue;
     begin(event, wait, queue_last_[stream], queue_event_[stream]);
     if (event.cause == Cause::engine) event.cause = Cause::queue;
-    const Picoseconds busy = picoseconds(way.dge == Dge::software ? timing_.dma.software_issue.value
-                                         : way.dge == Dge::hardware ? timing_.dma.hardware_issue.value
-                                                                    : 0.0);
+    const Picoseconds busy = way.dge == Dge::software   ? software_issue(timing_, cost.dma.descriptors)
+                             : way.dge == Dge::hardware ? picoseconds(timing_.dma.hardware_issue.value)
+                                                        : Picoseconds{0};
     if (way.issuer == Engine::scalar) {
       // The compiler puts it where its engine comes by when the data is there.
       const Picoseconds free = free_[issuer];
@@ -461,10 +458,7 @@ class CoreRun {
       last_end_[issuer] = event.free;
       last_[issuer] = static_cast<std::int32_t>(events_.size());
     }
-    const Constant& hardware = timing_.dma.hardware_start_latency;
-    const double latency =
-        way.dge == Dge::hardware && hardware.value > 0 ? hardware.value : timing_.dma.start_latency.value;
-    move(event, cost, way.queue, event.start + picoseconds(latency), 0);
+    move(event, cost, way.queue, event.start + start_latency(timing_, way.dge, cost.dma.engines), 0);
     transfers_.back().dge = way.dge;
     finish(instruction, event, kEngines + way.queue, cost);
   }
@@ -490,7 +484,11 @@ class CoreRun {
     const Span span = work > 0 ? serve(demands, begin) : Span{begin, begin};
     queue_start_[queue] = span.start;
     transfer.start = span.start;
-    transfer.end = std::max(span.end, least);
+    // What HBM is read for doesn't come to all engines at once.
+    const double others = (transfer.engines - 1) / std::max(timing_.dma.engines.value - 1, 1.0);
+    const Picoseconds spread =
+        queue == software_load || queue == hardware_load ? picoseconds(timing_.dma.load_spread.value * others) : 0;
+    transfer.end = std::max(span.end + spread, least);
     queue_end_[queue] = std::max(queue_end_[queue], transfer.end);
     transfer.visible = std::max(transfer.end, queue_visible_[queue]) + picoseconds(timing_.dma.completion_latency.value);
     queue_visible_[queue] = transfer.end;

@@ -126,6 +126,7 @@ void add_bench_command(CLI::App& app) {
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a] { bench_train(*a); });
   add_bench_chip(*bench);
+  add_bench_timeline(*bench);
 }
 
 }  // namespace headway::cli

@@ -16,8 +16,11 @@ void add_runs_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_eval_command(CLI::App& app);
 void add_chip_command(CLI::App& app);
+void add_chip_validate(CLI::App& chip);  // below `chip`
 void add_kernel_command(CLI::App& app);
+void add_kernel_time(CLI::App& kernel);  // below `kernel`
 void add_bench_command(CLI::App& app);
 void add_bench_chip(CLI::App& bench);  // below `bench`
+void add_bench_timeline(CLI::App& bench);  // below `bench`
 
 }  // namespace headway::cli
