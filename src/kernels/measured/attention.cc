@@ -18,6 +18,9 @@ using namespace chip;
 constexpr std::int64_t kTile = kPartitions, kChunk = kMovingColumns, kBlocks = kChunk / kTile;
 constexpr std::int64_t kGroup = 4;  // tiles of queries that the compiler keeps in flight
 
+// Constants have fixed addresses, so that their descriptors are hardware's work; those of arguments aren't.
+const DmaCopyOptions kOnSync = {.dge_mode = DgeMode::hwdge, .engine = Engine::sync};
+
 struct Sizes {
   Sizes(const char* kernel, const Tiles& inputs) : length(inputs[0].extent(1)) {
     for (const Tile& input : inputs)
@@ -71,8 +74,8 @@ void unfused(Recorder& nki, const Tiles& inputs, const Attributes&) {
   const Tile out = nki.output("out", dtype, {length, kTile});
   const Tile scores = nki.shared_hbm(DType::f32, {length, length}, {.name = "scores"});
 
-  const Tile identity = load_identity(nki, DType::f32);
-  const Tile identity_v = dtype == DType::f32 ? identity : load_identity(nki, dtype);
+  const Tile identity = load_identity(nki, DType::f32, kOnSync);
+  const Tile identity_v = dtype == DType::f32 ? identity : load_identity(nki, dtype, kOnSync);
   std::vector<Tile> loaded;
   for (const Tile& input : inputs) {
     loaded.push_back(nki.sbuf(dtype, {kTile, length}));
@@ -152,8 +155,8 @@ void fused(Recorder& nki, const Tiles& inputs, const Attributes&) {
   const DType dtype = inputs[0].dtype();
   const Tile out = nki.output("out", dtype, {length, kTile});
 
-  const Tile identity_v = load_identity(nki, dtype);
-  const Tile identity = dtype == DType::f32 ? identity_v : load_identity(nki, DType::f32);
+  const Tile identity_v = load_identity(nki, dtype, kOnSync);
+  const Tile identity = dtype == DType::f32 ? identity_v : load_identity(nki, DType::f32, kOnSync);
   const Tile v = nki.sbuf(dtype, {kTile, length}), q = nki.sbuf(dtype, {kTile, length}),
              k = nki.sbuf(dtype, {kTile, length});
   dma_copy(v, inputs[2]);  // first, as it is transposed first
