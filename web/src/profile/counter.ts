@@ -11,6 +11,7 @@ export class Steps {
   readonly unit: string;
   readonly limit: number;
   readonly peak: number;
+  readonly top: number;  // of the scale: the limit, or less where the peak would hardly show
   private readonly time: Float64Array;
   private readonly value: Float64Array;
   private readonly sum: Float64Array;    // integral up to each step
@@ -35,6 +36,7 @@ export class Steps {
     }
     this.peak = this.blocks.reduce((a, b) => Math.max(a, b), 0);
     this.limit = counter.limit > 0 ? counter.limit : this.peak;
+    this.top = Math.max(this.peak, Math.min(this.limit, counter.unit === "1" ? Infinity : 3 * this.peak)) || 1;
   }
 
   // The step that holds at `time`; -1 before the first.

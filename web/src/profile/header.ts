@@ -18,7 +18,7 @@ function meter(part: number, hue: Hue, label: string, text: string): HTMLElement
   const [light, dark] = huePair(hue);
   fill.style.setProperty("--light", light);
   fill.style.setProperty("--dark", dark);
-  return element("div", { class: "meter-line" }, element("span", { class: "soft" }, label),
+  return element("div", { class: "meter-line" }, element("span", { class: "soft", title: label }, label),
                  element("span", { class: "meter" }, fill), element("span", { class: "number" }, text));
 }
 
@@ -35,9 +35,9 @@ function total(profile: Profile): HTMLElement {
   return element("div", { class: "card figure" },
     element("h3", {}, "Time"),
     element("p", { class: "big", "data-figure": "total_time" }, seconds(figures.total_time)),
-    element("p", { class: "soft" }, `${seconds(trust.low)} to ${seconds(trust.high)}, with about 90 % confidence`),
+    trust.high > 0 ? element("p", { class: "soft" }, `${seconds(trust.low)} to ${seconds(trust.high)}, with about 90 % confidence`) : null,
     launch == null || launch === 0 ? null : element("p", { class: "soft" }, `+ ${seconds(launch)} of launch`),
-    basis,
+    TAGS.some((tag) => trust[tag] > 0) ? basis : null,
     element("p", { class: "soft tags" }, ...TAGS.filter((tag) => trust[tag] > 0).map((tag) =>
       element("span", { class: `tag ${tag}` }, `${tag} ${share(trust[tag])}`))),
     trust.uncalibrated > 0
@@ -50,7 +50,7 @@ function bound(profile: Profile): HTMLElement {
   const hueOf = (by: string): Hue => by in HUE_OF ? HUE_OF[by]! : "counter";
   return element("div", { class: "card figure" },
     element("h3", {}, "Bound by"),
-    element("p", { class: "big" }, bound.name),
+    element("p", { class: "big" }, bound.name.charAt(0).toUpperCase() + bound.name.slice(1)),
     element("p", { class: "reason" }, bound.reason),
     ...bound.limits.slice(0, 6).map((limit) => meter(limit.share, hueOf(limit.by), limit.name, `${seconds(limit.time)}`)));
 }
@@ -75,8 +75,8 @@ function use(profile: Profile): HTMLElement {
 
 function path(profile: Profile): HTMLElement {
   const parts = profile.saved.critical_path;
-  return element("div", { class: "card figure" },
-    element("h3", {}, "The total is made of"),
+  return element("div", { class: "card figure path" },
+    element("h3", {}, "What the total is made of"),
     element("p", { class: "soft lead" }, "The critical path, by what runs on it and what that waited for."),
     ...parts.slice(0, 8).map(({ what, cause, share: part, time: t }) =>
       meter(part, HUE_OF[what.split(" ")[0]!] ?? "counter",

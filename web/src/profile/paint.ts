@@ -75,10 +75,9 @@ export class Painter {
     return drawn;
   }
 
-  // An area: strong up to the mean of each pixel, weak up to its peak, a dashed line at the limit.
+  // An area: strong up to the mean of each pixel, weak up to its peak.
   area(steps: Steps, y: number, height: number): number {
     const { context, view } = this;
-    const top = Math.max(steps.limit, steps.peak) || 1;
     const colour = hue("counter");
     const mean = mixed(colour, this.theme.card, 0.72);
     const peak = mixed(colour, this.theme.card, 0.3);
@@ -86,8 +85,8 @@ export class Painter {
     const flat: { x: number; w: number; mean: number; peak: number }[] = [];
     for (let x = 0; x < this.width; x++) {
       const from = view.from + x * step;
-      const m = Math.round(height * steps.mean(from, from + step) / top * 4) / 4;
-      const p = Math.round(height * steps.max(from, from + step) / top * 4) / 4;
+      const m = Math.round(height * steps.mean(from, from + step) / steps.top * 4) / 4;
+      const p = Math.round(height * steps.max(from, from + step) / steps.top * 4) / 4;
       const last = flat[flat.length - 1];
       if (last !== undefined && last.mean === m && last.peak === p) last.w++;
       else flat.push({ x, w: 1, mean: m, peak: p });

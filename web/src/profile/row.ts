@@ -133,3 +133,29 @@ export function rowsOf(items: Iterable<number>, start: ArrayLike<number>, end: A
   }
   return lanes.map((lane) => new Row(Uint32Array.from(lane.items), Float64Array.from(lane.from), Float64Array.from(lane.to)));
 }
+
+// When any of several rows is busy.
+export function union(rows: Row[]): Row | null {
+  if (rows.length <= 1) return rows[0] ?? null;
+  const at = rows.map(() => 0);
+  const items: number[] = [];
+  const from: number[] = [];
+  const to: number[] = [];
+  for (;;) {
+    let next = -1;
+    rows.forEach((row, r) => {
+      if (at[r]! < row.length && (next < 0 || row.start[at[r]!]! < rows[next]!.start[at[next]!]!)) next = r;
+    });
+    if (next < 0) return new Row(Uint32Array.from(items), Float64Array.from(from), Float64Array.from(to));
+    const row = rows[next]!;
+    const i = at[next]!++;
+    const last = to.length - 1;
+    if (last >= 0 && row.start[i]! <= to[last]!) {
+      to[last] = Math.max(to[last]!, row.end[i]!);
+      continue;
+    }
+    items.push(row.item[i]!);
+    from.push(row.start[i]!);
+    to.push(row.end[i]!);
+  }
+}

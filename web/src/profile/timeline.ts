@@ -11,7 +11,7 @@ import { find, mark, tracksOf, type Track } from "./tracks";
 import { quantity, share, time } from "./units";
 import type { View } from "./view";
 
-export const GUTTER = 132;
+export const GUTTER = 164;
 const PAD = 3;  // above and below the bars of a track
 
 export interface Place {
@@ -177,7 +177,9 @@ export class Timeline {
     size(this.surface, this.height);
     size(this.overview, this.overviewHeight());
     size(this.axis, 26);
-    this.redraw();
+    // At once: a canvas is empty after its size was set, and the next frame would show that.
+    this.drawTracks();
+    this.drawOverlay();
   }
 
   private context(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
@@ -209,7 +211,7 @@ export class Timeline {
         if (marked !== undefined) rectangles += painter.marks(marked, top + r * lane, thick);
       });
       if (track.kind === "engine") {
-        const busy = track.rows.reduce((sum, row) => sum + row.busy(this.view.from, this.view.to), 0) / this.view.length;
+        const busy = track.busy!.busy(this.view.from, this.view.to) / this.view.length;
         const text = share(busy);
         if (this.notes[t]!.textContent !== text) this.notes[t]!.textContent = text;
       }
@@ -365,5 +367,7 @@ export class Timeline {
 
 function limitText(track: Track): string {
   const steps = track.steps!;
-  return steps.unit === "1" ? "" : `peak ${quantity(steps.peak, steps.unit)}`;
+  if (steps.unit === "1") return "";
+  const peak = `peak ${quantity(steps.peak, steps.unit)}`;
+  return steps.limit > steps.peak ? `${peak} of ${quantity(steps.limit, steps.unit)}` : peak;
 }

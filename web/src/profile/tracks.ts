@@ -2,10 +2,11 @@
 
 import { Steps } from "./counter";
 import { engineName, type Profile } from "./profile";
-import { rowsOf, type Row } from "./row";
+import { rowsOf, union, type Row } from "./row";
 import type { Hue } from "./theme";
 
 const MOST_LANES = 24;
+const ENGINES = ["tensor", "vector", "scalar", "gpsimd", "sync", "dma"];  // from top to bottom
 
 export interface Track {
   kind: "heading" | "engine" | "queue" | "counter";
@@ -15,6 +16,7 @@ export interface Track {
   core: number;
   height: number;
   rows: Row[];
+  busy: Row | null;  // when any of them is
   marked: Row[];  // of the emphasised items: lane by lane as `rows`, where there are any
   steps: Steps | null;
 }
@@ -37,13 +39,14 @@ export function tracksOf(profiles: Profile[]): Track[] {
         .filter((text) => text !== "").join(" · ");
       const track = (kind: Track["kind"], label: string, hue: Hue, height: number, rows: Row[] = [],
                      steps: Steps | null = null) =>
-        tracks.push({ kind, label, hue, profile: p, core, height, rows, marked: [], steps });
+        tracks.push({ kind, label, hue, profile: p, core, height, rows, busy: union(rows), marked: [], steps });
       if (heading !== "") track("heading", heading, "sync", 24);
-      saved.engines.forEach((engine, index) => {
-        const items = engines[index]![core];
+      const order = (engine: string) => ENGINES.indexOf(engine) < 0 ? ENGINES.length : ENGINES.indexOf(engine);
+      [...saved.engines].sort((a, b) => order(a) - order(b)).forEach((engine) => {
+        const items = engines[saved.engines.indexOf(engine)]![core];
         if (items === undefined) return;
         const rows = rowsOf(items, profile.start, profile.busyEnd, MOST_LANES);
-        track("engine", engineName(engine), engine as Hue, Math.max(24, 8 * rows.length), rows);
+        track("engine", engineName(engine), ENGINES.includes(engine) ? engine as Hue : "sync", Math.max(24, 8 * rows.length), rows);
       });
       saved.queues.forEach((queue, index) => {
         const items = queues[index]![core];
@@ -52,7 +55,7 @@ export function tracksOf(profiles: Profile[]): Track[] {
         track("queue", queue, "dma", Math.min(72, Math.max(20, 8 * rows.length)), rows);
       });
       for (const steps of counters) {
-        if (steps.core === core) {
+        if (steps.core === core && steps.peak > 0) {
           track("counter", steps.name.charAt(0).toUpperCase() + steps.name.slice(1), "counter", 34, [], steps);
         }
       }

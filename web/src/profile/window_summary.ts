@@ -30,25 +30,6 @@ function add(sums: Sums, profile: Profile, row: Row, from: number, to: number): 
   }
 }
 
-// When any of several lanes is busy.
-function unionBusy(rows: Row[], from: number, to: number): number {
-  if (rows.length === 1) return rows[0]!.busy(from, to);
-  const edges: [number, number][] = [];
-  for (const row of rows) {
-    for (let i = row.after(from); i < row.length && row.start[i]! < to; i++) {
-      edges.push([Math.max(from, row.start[i]!), Math.min(to, row.end[i]!)]);
-    }
-  }
-  edges.sort((a, b) => a[0] - b[0]);
-  let busy = 0;
-  let until = from;
-  for (const [start, end] of edges) {
-    busy += Math.max(0, end - Math.max(start, until));
-    until = Math.max(until, end);
-  }
-  return busy;
-}
-
 export function windowSummary(profiles: Profile[], tracks: Track[], from: number, to: number, close: () => void,
                               zoom: () => void): HTMLElement {
   const length = to - from;
@@ -64,7 +45,7 @@ export function windowSummary(profiles: Profile[], tracks: Track[], from: number
       all.count += track.kind === "engine" ? sums.count : 0;
       all.flops += sums.flops;
       all.bytes += sums.bytes;
-      const busy = unionBusy(track.rows, from, to);
+      const busy = track.busy?.busy(from, to) ?? 0;
       return [track, busy, track.kind === "engine" ? `${sums.count.toLocaleString("en-US")} instructions` : size(sums.bytes),
               `${time(busy)}, ${share(busy / length)}`] as const;
     });
