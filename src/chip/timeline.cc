@@ -51,6 +51,56 @@ struct Wait {
   }
 };
 
+// An engine's time. Instructions take it in program order, but one whose operands are there may fill the time in
+// which the engine waited for an earlier one: the vendor's compiler schedules, within what data and memory allow.
+class EngineTime {
+ public:
+  struct Slot {
+    Picoseconds start;
+    std::int32_t after;  // the event before it on the engine, -1: none
+  };
+  // The earliest start from `ready` on for `busy`.
+  Slot find(Picoseconds ready, Picoseconds busy) const {
+    for (std::size_t i = 0; i < gaps_.size(); ++i) {
+      const Picoseconds start = std::max(gaps_[i].start, ready);
+      if (start + busy <= gaps_[i].end) return {start, gaps_[i].after};
+    }
+    return {std::max(free_, ready), last_};
+  }
+  void take(Picoseconds start, Picoseconds free, std::int32_t event) {
+    for (std::size_t i = 0; i < gaps_.size(); ++i) {
+      Gap& gap = gaps_[i];
+      if (start < gap.start || free > gap.end) continue;
+      const Gap rest{free, gap.end, event};
+      gap.end = start;
+      if (gap.end <= gap.start) {
+        gap = rest;
+        if (rest.end <= rest.start) gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else if (rest.end > rest.start) {
+        gaps_.insert(gaps_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
+        if (gaps_.size() > kMostGaps) gaps_.erase(gaps_.begin());
+      }
+      return;
+    }
+    if (start > free_) {
+      gaps_.push_back({free_, start, last_});
+      if (gaps_.size() > kMostGaps) gaps_.erase(gaps_.begin());
+    }
+    free_ = free;
+    last_ = event;
+  }
+
+ private:
+  static constexpr std::size_t kMostGaps = 16;  // how far ahead a scheduler looks
+  struct Gap {
+    Picoseconds start, end;
+    std::int32_t after;
+  };
+  std::vector<Gap> gaps_;  // in order of time
+  Picoseconds free_ = 0;
+  std::int32_t last_ = -1;
+};
+
 // HBM stacks of the chip: shared by the cores next to them.
 using Stacks = std::vector<SharedRate>;
 
@@ -67,7 +117,6 @@ class CoreRun {
         lowered_(lower(program, timing.spec)),
         clock_(timing.tensor),
         dma_(timing.dma.engines.value),
-        software_issue_(1),
         hbm_(stacks[static_cast<std::size_t>(number / std::max<std::int64_t>(timing.spec.cores_per_stack, 1)) %
                     stacks.size()]) {
     const std::size_t tensors = program.tensors.size();
@@ -241,7 +290,8 @@ class CoreRun {
   void wait_on(Wait& wait, std::uint8_t by, std::uint32_t event, Picoseconds done, std::size_t actor, Engine engine,
                Cause cause) const {
     if (by == actor && (engine == Engine::tensor || actor >= kEngines)) return;  // in order anyway
-    wait.until(done + semaphore(engine), static_cast<std::int32_t>(event), cause);
+    const bool signalled = by != actor || cause == Cause::operand;
+    wait.until(signalled ? done + semaphore(engine) : done, static_cast<std::int32_t>(event), cause);
     if (by != actor) wait.waits = true;
   }
 
@@ -266,7 +316,7 @@ class CoreRun {
                 past.write && access == Access::read ? Cause::operand : Cause::overwrite);
       });
       if (lowered_.placements[view.tensor].spilled && access != Access::write)
-        wait.until(load_spilled(view, wait.ready), wait.event, Cause::memory);
+        wait.until(load_spilled(view, state.done), wait.event, Cause::memory);
     });
     for (; next_edge_ < edges_.size() && edges_[next_edge_].after < next_; ++next_edge_) {
     }
@@ -308,8 +358,7 @@ class CoreRun {
       const Cost c = cost_of(instruction, engine, program_, timing_);
       if (!waited) wait = wait_for(instruction, engine);
       waited = true;
-      const Picoseconds end = std::max(free_[static_cast<std::size_t>(engine)], wait.ready) + c.latency +
-                              picoseconds(c.array.stream_cycles * c.array.passes / timing_.tensor.clock.value);
+      const Picoseconds end = engines_[static_cast<std::size_t>(engine)].find(wait.ready, c.busy).start + c.latency;
       if (best == Engine::unknown || end < best_end) {
         best = engine;
         best_end = end;
@@ -329,15 +378,11 @@ class CoreRun {
     return event;
   }
 
-  void begin(Event& event, const Wait& wait, Picoseconds free, std::int32_t last_on_engine) {
-    event.start = std::max(free, wait.ready);
-    if (wait.ready >= free) {
-      event.cause = wait.cause;
-      event.cause_event = wait.event;
-    } else {
-      event.cause = Cause::engine;
-      event.cause_event = last_on_engine;
-    }
+  // Begins at `start`; if that is later than what it waits for, because of `last`.
+  void begin(Event& event, const Wait& wait, Picoseconds start, std::int32_t last, Cause otherwise) {
+    event.start = start;
+    event.cause = start > wait.ready ? otherwise : wait.cause;
+    event.cause_event = start > wait.ready ? last : wait.event;
   }
 
   void step(const Instruction& instruction) {
@@ -348,38 +393,41 @@ class CoreRun {
     const Engine engine = choose(instruction, legal, cost, wait);
     const auto e = static_cast<std::size_t>(engine);
     Event event = fresh(engine, cost);
-    begin(event, wait, free_[e], last_[e]);
-    if (engine == Engine::scalar && cost.table >= 0 && cost.table != table_) {
-      // In documented traces the load takes its turn behind the semaphore; recorded profiles have the first one
-      // before it.
-      event.start += picoseconds(timing_.scalar.table_load.value);
-      table_ = cost.table;
-    }
+    const auto index = static_cast<std::int32_t>(events_.size());
     if (cost.array.stream_cycles > 0) {
       product(event, cost, wait);
     } else {
+      // In documented traces the load of a table takes its turn behind the semaphore; recorded profiles have the
+      // first one before it.
+      const bool load = engine == Engine::scalar && cost.table >= 0 && cost.table != table_;
+      const Picoseconds before = load ? picoseconds(timing_.scalar.table_load.value) : 0;
+      if (load) table_ = cost.table;
+      const EngineTime::Slot slot = engines_[e].find(wait.ready, before + cost.busy);
+      begin(event, wait, slot.start, slot.after, Cause::engine);
+      if (load) event.cause = event.cause == Cause::engine ? Cause::table : event.cause;
+      event.start = slot.start + before;
       event.free = event.start + cost.busy;
       event.end = event.start + std::max(cost.latency, cost.busy);
+      engines_[e].take(slot.start, event.free, index);
     }
-    free_[e] = event.free;
-    last_[e] = static_cast<std::int32_t>(events_.size());
     finish(instruction, event, e, cost);
   }
 
   // Each pass loads its stationary operand and streams the moving one. The array holds two stationary operands:
   // the next one loads while the last one is in use, if it is there.
   void product(Event& event, const Cost& cost, const Wait& wait) {
-    Picoseconds stream = free_[static_cast<std::size_t>(Engine::tensor)];
+    Picoseconds stream = array_free_;
     Picoseconds load_from = std::max(loader_free_, wait.ready);
-    event.start = load_from;
+    begin(event, wait, load_from, array_last_, Cause::engine);
     for (int pass = 0; pass < cost.array.passes; ++pass) {
       const double rate = timing_.tensor.clock.value * clock_.share();
       stream = std::max(stream, load_from + picoseconds(cost.array.load_cycles / rate));
       loader_free_ = load_from = stream;
       stream = clock_.run(stream, cost.array.stream_cycles);
     }
-    event.free = stream;
+    event.free = array_free_ = stream;
     event.end = stream + cost.latency;
+    array_last_ = static_cast<std::int32_t>(events_.size());
   }
 
   // --- DMA ---
@@ -424,40 +472,21 @@ class CoreRun {
     const auto issuer = static_cast<std::size_t>(way.issuer);
     Event event = fresh(way.issuer, cost);
     const std::size_t stream = way.queue;
-    begin(event, wait, queue_last_[stream], queue_event_[stream]);
-    if (event.cause == Cause::engine) event.cause = Cause::queue;
+    begin(event, wait, std::max(wait.ready, queue_last_[stream]), queue_event_[stream], Cause::queue);
     const Picoseconds busy = way.dge == Dge::software   ? software_issue(timing_, cost.dma.descriptors)
                              : way.dge == Dge::hardware ? picoseconds(timing_.dma.hardware_issue.value)
                                                         : Picoseconds{0};
-    if (way.issuer == Engine::scalar) {
-      // The compiler puts it where its engine comes by when the data is there.
-      const Picoseconds free = free_[issuer];
-      if (free > event.start) {
-        event.start = free;
-        event.cause = Cause::engine;
-        event.cause_event = last_[issuer];
-      }
-      free_[issuer] = free + busy;
-      event.free = event.start + busy;
-    } else if (busy > 0) {
-      SharedRate& issue = way.issuer == Engine::gpsimd ? software_issue_ : hardware_issue_;
-      const Demand slot{&issue, static_cast<double>(busy), 1};
-      const Span span = serve(std::span(&slot, 1), event.start);
-      if (span.start > event.start) {
-        event.cause = Cause::engine;
-        event.cause_event = last_[issuer];
-      }
-      event.start = span.start;
-      event.free = std::max(span.end, span.start + busy);
-    } else {
-      event.free = event.start;
+    const auto index = static_cast<std::int32_t>(events_.size());
+    const EngineTime::Slot slot = engines_[issuer].find(event.start, busy);
+    if (slot.start > event.start) {
+      event.cause = Cause::engine;
+      event.cause_event = slot.after;
     }
+    event.start = slot.start;
+    event.free = event.start + busy;
+    engines_[issuer].take(event.start, event.free, index);
     queue_last_[stream] = event.start;
-    queue_event_[stream] = static_cast<std::int32_t>(events_.size());
-    if (event.free >= last_end_[issuer]) {
-      last_end_[issuer] = event.free;
-      last_[issuer] = static_cast<std::int32_t>(events_.size());
-    }
+    queue_event_[stream] = index;
     move(event, cost, way.queue, event.start + start_latency(timing_, way.dge, cost.dma.engines), 0);
     transfers_.back().dge = way.dge;
     finish(instruction, event, kEngines + way.queue, cost);
@@ -502,7 +531,7 @@ class CoreRun {
     transfers_.push_back(transfer);
   }
 
-  // A tensor that lives in HBM for want of room is loaded again for a use.
+  // A tensor that lives in HBM for want of room is loaded again for a use, as soon as the last one is over.
   Picoseconds load_spilled(const View& view, Picoseconds from) {
     const std::int64_t bytes = view.elements() * size_of(view.dtype);
     traffic_.spill_loaded += bytes;
@@ -579,7 +608,7 @@ class CoreRun {
   Check check_;
   Lowered lowered_;
   ArrayClock clock_;
-  SharedRate dma_, software_issue_, hardware_issue_{1};
+  SharedRate dma_;
   SharedRate& hbm_;
   std::vector<TensorState> tensors_;
   Accesses sbuf_, psum_;
@@ -588,11 +617,11 @@ class CoreRun {
   std::vector<Edge> edges_;
   std::size_t next_edge_ = 0;
   std::vector<std::int32_t> event_of_;  // by instruction, the last time it ran; only where there are edges
-  std::array<Picoseconds, kEngines> free_{}, last_end_{};
-  std::array<std::int32_t, kEngines> last_ = {-1, -1, -1, -1, -1, -1, -1};
+  std::array<EngineTime, kEngines> engines_;
   std::array<Picoseconds, kQueues> queue_last_{}, queue_start_{}, queue_end_{}, queue_visible_{};
   std::array<std::int32_t, kQueues> queue_event_ = {-1, -1, -1, -1, -1, -1};
-  Picoseconds loader_free_ = 0;
+  Picoseconds loader_free_ = 0, array_free_ = 0;
+  std::int32_t array_last_ = -1;
   int table_ = -1;
   bool guessed_ = false;
   std::size_t next_ = 0;

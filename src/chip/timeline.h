@@ -1,7 +1,8 @@
 // When the instructions of a program run, on which engine, and what each waited for.
 //
-// Engines run their instructions in program order and beside each other. An instruction begins when its engine is
-// free and what it depends on is done: read after write, write after read, write after write, by partition range and
+// Engines run beside each other. Each takes its instructions in program order, but for those that can fill the time
+// in which it would wait (the vendor's compiler schedules); the tensor engine keeps the order. An instruction begins
+// when its engine is free and what it depends on is done: read after write, write after read, write after write, by partition range and
 // bytes. DMA instructions are triggered by an engine, wait in a queue, and share 16 DMA engines and the HBM of a stack.
 #pragma once
 
@@ -78,7 +79,7 @@ struct CoreTimeline {
 };
 
 struct Timeline {
-  std::vector<Event> events;        // core after core, each in program order, loops unrolled
+  std::vector<Event> events;        // core after core, each in program order (not of time), loops unrolled
   std::vector<std::size_t> core_from;  // first event of each core, and the number of events at the end
   std::vector<Transfer> transfers;
   std::vector<std::string> queues;  // "gpsimd software", "sync hardware" ...

@@ -108,7 +108,7 @@ void blocked(Recorder& nki, const Tiles& inputs, const Attributes&) {
 }
 
 void fully_blocked(Recorder& nki, const Tiles& inputs, const Attributes&) {
-  constexpr std::int64_t kInM = 16, kInN = 2, kInK = 8;
+  constexpr std::int64_t kInM = 16, kInN = 2, kInK = 8, kPiece = 4;
   const Sizes sizes("measured/matmul_fully_blocked", inputs, kInM, kInN, kInK);
   const Tile c = output(nki, inputs);
   const auto part = [](const Tile& tile, std::int64_t i, std::int64_t size) {
@@ -125,14 +125,18 @@ void fully_blocked(Recorder& nki, const Tiles& inputs, const Attributes&) {
       for (std::int64_t l = 0; l < kInK; ++l)
         right.push_back(load(inputs[1](ds((k + l) * kK, kK), ds(n * kN, kInN * kN))));
       for (std::int64_t m = 0; m < sizes.m; m += kInM) {
-        std::vector<Tile> left;
-        for (std::int64_t l = 0; l < kInK; ++l)
-          left.push_back(load(inputs[0](ds((k + l) * kK, kK), ds(m * kM, kInM * kM))));
+        // In pieces of 2 KiB a partition, each free again when its last product is done: SBUF can't hold two
+        // blocks, and yet the published profile shows an array that never waits.
+        std::vector<std::vector<Tile>> left(kInK);
+        for (std::int64_t i = 0; i < kInM; i += kPiece)
+          for (std::int64_t l = 0; l < kInK; ++l)
+            left[static_cast<std::size_t>(l)].push_back(
+                load(inputs[0](ds((k + l) * kK, kK), ds((m + i) * kM, kPiece * kM))));
         for (std::int64_t j = 0; j < kInN; ++j)
           for (std::int64_t i = 0; i < kInM; ++i) {
             const Tile sum = nki.psum(DType::f32, {kM, kN});
             for (std::size_t l = 0; l < left.size(); ++l)
-              nc_matmul(sum, part(left[l], i, kM), part(right[l], j, kN));
+              nc_matmul(sum, part(left[l][static_cast<std::size_t>(i / kPiece)], i % kPiece, kM), part(right[l], j, kN));
             const Tile& total = totals[static_cast<std::size_t>((m + i) * kInN + j)];
             tensor_tensor(total, total, sum, Alu::add, {.engine = Engine::vector});
           }
