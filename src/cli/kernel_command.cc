@@ -3,11 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,10 +16,10 @@
 #include "base/files.h"
 #include "base/number_format.h"
 #include "base/random.h"
-#include "base/toml.h"
 #include "chip/machine.h"
 #include "chip/program_file.h"
 #include "cli/commands.h"
+#include "cli/kernel_arguments.h"
 #include "cli/text_table.h"
 #include "kernels/kernel.h"
 #include "simd/convert.h"
@@ -29,7 +27,6 @@
 namespace headway::cli {
 namespace {
 
-using kernels::Attributes;
 using kernels::Parameter;
 
 struct Arguments {
@@ -42,67 +39,6 @@ struct Arguments {
   bool all = false;
   bool json = false;
 };
-
-// "bf16", "f32" and the like, or the full name.
-DType dtype_of(const std::string& text, const std::string& where) {
-  static const std::map<std::string, DType> kShort = {
-      {"f32", DType::f32},   {"bf16", DType::bf16}, {"f16", DType::f16}, {"tf32", DType::tf32}, {"i32", DType::i32},
-      {"u32", DType::u32},   {"i16", DType::i16},   {"u16", DType::u16}, {"i8", DType::i8},     {"u8", DType::u8},
-      {"f8e4m3", DType::f8e4m3}, {"f8e5m2", DType::f8e5m2}};
-  const auto found = kShort.find(text);
-  if (found != kShort.end()) return found->second;
-  const std::optional<DType> full = dtype_named(text);
-  if (full && *full != DType::f64 && !is_packed(*full)) return *full;
-  std::vector<std::string> names;
-  for (const auto& [name, dtype] : kShort) names.push_back(name);
-  refuse_name(where, "dtype", text, names);
-}
-
-std::int64_t whole_number(const std::string& text, const std::string& where) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1)
-    throw InputError(where, fmt::format("'{}' is no extent", text), "An extent is a whole number from 1");
-  return value;
-}
-
-// --arg x=bf16[4096,128] is an input, --arg causal=1 an attribute.
-void parse_arguments(const kernels::Kernel& kernel, const std::vector<std::string>& args, std::vector<Parameter>& inputs,
-                     std::map<std::string, double>& attributes) {
-  inputs = kernel.inputs;
-  for (const std::string& arg : args) {
-    const std::string where = "--arg " + arg;
-    const std::size_t equals = arg.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw InputError(where, "isn't NAME=VALUE", "For an input NAME=DTYPE[EXTENT,...], for an attribute NAME=NUMBER");
-    const std::string name = arg.substr(0, equals), value = arg.substr(equals + 1);
-    const std::size_t bracket = value.find('[');
-    if (bracket == std::string::npos) {
-      double number = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-      if (error != std::errc() || end != value.data() + value.size())
-        throw InputError(where, fmt::format("'{}' is neither a number nor DTYPE[EXTENT,...]", value));
-      attributes[name] = number;
-      continue;
-    }
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const Parameter& p) { return p.name == name; });
-    if (input == inputs.end()) {
-      std::vector<std::string> names;
-      for (const Parameter& p : inputs) names.push_back(p.name);
-      refuse_name(where, "input of " + std::string(kernel.name), name, names);
-    }
-    if (value.back() != ']') throw InputError(where, "its shape has no closing bracket");
-    input->dtype = dtype_of(value.substr(0, bracket), where);
-    input->shape.clear();
-    for (std::size_t at = bracket + 1; at < value.size();) {
-      const std::size_t end = value.find_first_of(",]", at);
-      input->shape.push_back(whole_number(value.substr(at, end - at), where));
-      at = end + 1;
-    }
-  }
-}
-
-std::string to_text(const Parameter& p) { return fmt::format("{}={}{}", p.name, name_of(p.dtype), to_string(p.shape)); }
 
 void list(bool json) {
   TextTable table({"kernel", "inputs", "what"}, {TextTable::left, TextTable::left, TextTable::left});
@@ -143,10 +79,7 @@ void run(const Arguments& a, bool check) {
   const kernels::Kernel& kernel = kernels::find_kernel(a.name);
   if (check && !kernel.reference) throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
   const chip::Spec spec = chip::Spec::load(a.chip);
-  std::vector<Parameter> inputs;
-  std::map<std::string, double> given;
-  parse_arguments(kernel, a.args, inputs, given);
-  const Attributes attributes(given);
+  const auto [inputs, attributes] = kernel_call(kernel, a.args);
   chip::Diagnostics diagnostics(a.all ? chip::Diagnostics::Mode::collect : chip::Diagnostics::Mode::stop);
 
   const SteadyClock clock;
@@ -247,6 +180,7 @@ void add_kernel_command(CLI::App& app) {
     command->add_flag("--json", a->json, "End with one line of JSON");
     command->callback([a, check] { run(*a, check); });
   }
+  add_kernel_time(*kernel);
 }
 
 }  // namespace headway::cli

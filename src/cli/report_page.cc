@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/error.h"
+#include "cli/embedded_page.h"
 
 namespace headway::cli {
 
@@ -26,7 +26,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostPoints = 4000;
-constexpr std::string_view kDataStart = "<script type=\"application/json\" id=\"headway-data\">";
 
 std::string quoted(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
@@ -177,21 +176,7 @@ std::string report_page(const std::vector<RunRecord>& runs) {
   }
   data += "]}";
 
-  const std::string_view page(reinterpret_cast<const char*>(kReportTemplate), kReportTemplateSize);
-  const std::size_t start = page.find(kDataStart);
-  HEADWAY_CHECK(start != std::string_view::npos);
-  std::string out(page.substr(0, start + kDataStart.size()));
-  // Inside a script element only "</" and "<!--" are special, and in JSON "<" stands in texts alone.
-  for (const char c : data) {
-    if (c == '<') {
-      out += "\\u003c";
-    } else {
-      out += c;
-    }
-  }
-  const std::size_t end = page.find("</script>", start);
-  HEADWAY_CHECK(end != std::string_view::npos);
-  return out += page.substr(end);
+  return page_with({reinterpret_cast<const char*>(kReportTemplate), kReportTemplateSize}, data);
 }
 
 }  // namespace headway::cli
