@@ -36,6 +36,7 @@ Algorithm algorithm_of(const Timing& timing, double bytes) {
 }
 
 double bytes_sent(Exchange exchange, std::int64_t ranks, double bytes) {
+  if (ranks < 2) return 0;
   const auto r = static_cast<double>(ranks);
   switch (exchange) {
     case Exchange::all_gather:
@@ -94,7 +95,7 @@ Cost Collective::cost(const Costing& costing) const {
   cost.calibrated = false;
   // All DMA engines of the core move a part.
   const auto sent = static_cast<std::int64_t>(bytes_sent(pattern(), ranks, bytes));
-  cost.dma.any = true;
+  cost.dma.any = sent > 0;
   cost.dma.bytes = sent;
   cost.dma.engines = static_cast<int>(t.dma.engines.value);
   cost.dma.engine_time =

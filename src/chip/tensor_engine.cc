@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "chip/array_cost.h"
 #include "chip/check.h"
 #include "chip/core.h"
 #include "chip/engine_cost.h"
@@ -29,46 +30,6 @@ void visit_tile(Fields& fields, std::string_view name, std::optional<ArrayTile>&
   } else {
     tile = numbers.size() == 2 ? ArrayTile{numbers[0], numbers[1]} : ArrayTile{-1, -1};
   }
-}
-
-// What the array does for one instruction.
-struct Product {
-  std::int64_t contraction = 0, rows = 0, columns = 0;  // K, M of the stationary operand, N of the moving one
-  bool float32 = false, onezero = false, transpose = false;
-  double array_share = 1;  // of the processing elements: small tiles run side by side
-};
-
-Cost product_cost(const Costing& costing, const Product& p) {
-  const Timing::Tensor& t = costing.timing.tensor;
-  const auto m = static_cast<double>(p.rows);
-  const double n = std::max(static_cast<double>(p.columns), std::min(m, t.least_columns.value));
-  Cost cost;
-  const Constant* column = &t.cycles;
-  double per_column = t.cycles.value;
-  if (p.float32 && p.transpose) {
-    column = &t.float32_transpose_cycles;
-    per_column = column->value;
-  } else if (p.float32) {
-    column = &t.float32_cycles;
-    per_column = column->value / t.float32_passes.value;
-    // Zeros and ones have no second half that a second pass would multiply.
-    cost.array.passes = p.onezero ? 1 : static_cast<int>(t.float32_passes.value);
-  }
-  cost.array.load_cycles = m * t.load_cycles.value * per_column;
-  cost.array.stream_cycles = n * per_column * p.array_share;
-  Duration latency;
-  latency.add(t.latency.value, t.latency.tag);
-  // A tile's own stream is as long as ever; it leaves the rest of the array to others.
-  const double rest = n * per_column * (1 - p.array_share) / t.clock.value;
-  if (rest > 0) latency.add(rest, weaker(column->tag, t.clock.tag));
-  cost.latency = latency.total;
-  cost.basis = latency.basis;
-  cost.basis[weaker(column->tag, t.clock.tag)] +=
-      picoseconds(cost.array.stream_cycles * cost.array.passes / t.clock.value);
-  cost.flops = 2.0 * static_cast<double>(p.contraction) * m * static_cast<double>(p.columns);
-  cost.transpose = p.transpose;
-  cost.calibrated = near_measured(t.measured_columns, static_cast<double>(p.columns));
-  return cost;
 }
 
 }  // namespace
