@@ -26,7 +26,6 @@ export class Painter {
     if (!this.shades.has(colour)) this.shades.set(colour, shades(colour));
     const thin = this.strengths.get(key)!;
     const wide = this.shades.get(colour)!;
-    const operation = profile.saved.events.operation;
     const scale = this.width / view.length;
     let drawn = 0;
     let used = "";
@@ -38,7 +37,7 @@ export class Painter {
     const labels: [number, number, number][] = [];
     row.walk(view.from, scale, this.width, (x, w, i) => {
       const item = row.item[i]!;
-      const shade = wide[profile.shade(operation[profile.event(item)]!) % wide.length]!;
+      const shade = wide[profile.shade(item) % wide.length]!;
       fill(weak(shade), x, w > 4 ? w - 0.75 : w);
       if (w > 24 && height >= 14 && !faded) labels.push([x, w, item]);
     }, (x, w, eighths) => fill(thin[eighths]!, x, w));

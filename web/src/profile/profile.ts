@@ -12,7 +12,7 @@ export class Profile {
   readonly core: Uint8Array;
   readonly total: number;  // until nothing happens any more
   readonly critical: Uint32Array;  // events in time order
-  private readonly opcodes: Uint16Array;  // number of each operation's opcode
+  private readonly shades: Uint16Array;  // by operation
   private waiting: Map<number, number[]> | null = null;
 
   constructor(readonly saved: Saved) {
@@ -46,10 +46,16 @@ export class Profile {
       this.end[item] = this.busyEnd[item]! + transfers.arrival[t]!;
       this.core[item] = this.core[event]!;
     }
-    const names = new Map<string, number>();
-    this.opcodes = Uint16Array.from(saved.operations, ([opcode]) => {
-      if (!names.has(opcode)) names.set(opcode, names.size);
-      return names.get(opcode)!;
+    this.shades = new Uint16Array(saved.operations.length);
+    const opcodes = saved.engines.map(() => [] as string[]);
+    const seen = new Set<number>();
+    events.operation.forEach((operation, e) => {
+      if (seen.has(operation)) return;
+      seen.add(operation);
+      const known = opcodes[events.engine[e]!]!;
+      const opcode = saved.operations[operation]![0];
+      if (!known.includes(opcode)) known.push(opcode);
+      this.shades[operation] = known.indexOf(opcode);
     });
     this.critical = Uint32Array.from(saved.critical_events);
     for (let i = 1; i < this.critical.length; i++) this.critical[i]! += this.critical[i - 1]!;
@@ -79,9 +85,9 @@ export class Profile {
     return this.saved.operations[this.saved.events.operation[this.event(item)]!]![0];
   }
 
-  // Operations with the same opcode have the same shade.
-  shade(operation: number): number {
-    return this.opcodes[operation]!;
+  // Which of its engine's opcodes an event is, in the order they first ran: its shade. Transfers are all alike.
+  shade(item: number): number {
+    return item < this.events ? this.shades[this.saved.events.operation[item]!]! : 0;
   }
 
   operands(item: number): string {

@@ -46,7 +46,7 @@ export function tracksOf(profiles: Profile[]): Track[] {
         const items = engines[saved.engines.indexOf(engine)]![core];
         if (items === undefined) return;
         const rows = rowsOf(items, profile.start, profile.busyEnd, MOST_LANES);
-        track("engine", engineName(engine), ENGINES.includes(engine) ? engine as Hue : "sync", Math.max(24, 8 * rows.length), rows);
+        track("engine", engineName(engine), ENGINES.includes(engine) ? engine as Hue : "sync", Math.max(24, Math.min(75, 16 * rows.length)), rows);
       });
       saved.queues.forEach((queue, index) => {
         const items = queues[index]![core];
