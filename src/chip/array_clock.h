@@ -1,10 +1,11 @@
 // The clock of the tensor engine's array: slow after idling, full speed after sustained work (dI/dt limit).
 //
-// Recorded profiles show a grid of windows that runs by itself: a window full of work makes the next one fast, an idle
-// one makes it slow, and in between nothing changes. Its phase is chance, so work is taken to begin in the middle of
-// a window: as on average, full speed comes after one and a half.
+// Recorded profiles show a grid of windows that runs by itself: a window full of work makes the next one
+// fast, an idle one makes it slow, and in between nothing changes. Its phase is chance, so work is taken to
+// begin in the middle of a window: as on average, full speed comes after one and a half.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "chip/timing.h"
@@ -18,13 +19,16 @@ class ArrayClock {
     double share;  // of full speed, from `start` on
   };
 
-  explicit ArrayClock(const Timing::Tensor& timing)
+  // `window`: when one begins, where that is known.
+  explicit ArrayClock(const Timing::Tensor& timing, std::optional<Picoseconds> window = {})
       : hertz_(timing.clock.value),
         cold_(timing.cold_share.value),
         warm_(timing.warm_share.value),
         rearm_(timing.rearm_share.value),
         window_(picoseconds(timing.warm_up.value)) {
     steps_.push_back({0, window_ > 0 ? cold_ : 1.0});
+    began_ = window && window_ > 0;
+    if (began_) begin_ = (*window % window_ - window_) % window_;  // the last one up to 0
   }
 
   // When `cycles` that begin at `start` are done. Calls come in order of time.

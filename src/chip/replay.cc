@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "chip/array_clock.h"
 #include "chip/cost.h"
+#include "chip/dma_cost.h"
 #include "chip/dma_engine.h"
 #include "chip/scalar_engine.h"
 #include "chip/shared_rate.h"
@@ -115,7 +116,7 @@ class Translation {
     }
     pairs.push_back({1, static_cast<std::int32_t>(run)});
     View view = side.on_chip ? tensor(Buffer::sbuf, side.dtype, {pairs.front().count, end})
-                               : tensor(Buffer::private_hbm, side.dtype, {end});
+                             : tensor(Buffer::private_hbm, side.dtype, {end});
     view.rank = 0;
     for (const Pair& pair : pairs) view.pairs[view.rank++] = pair;
     return view;
@@ -214,11 +215,11 @@ class Translation {
 // an instruction.
 class Replay {
  public:
-  Replay(const Recording& recording, const Timing& timing)
+  Replay(const Recording& recording, const Timing& timing, std::optional<Picoseconds> clock_window)
       : recording_(recording),
         timing_(timing),
         costs_(Translation(recording, timing).costs()),
-        clock_(timing.tensor),
+        clock_(timing.tensor, clock_window),
         dma_(timing.dma.engines.value),
         hbm_(timing.stack_bandwidth.value * 1e-12),
         done_(recording.instructions.size(), -1) {
@@ -312,7 +313,7 @@ class Replay {
     if (!r.is_dma()) return std::max(lane.sequencer, signalled);
     if (r.engine == Engine::gpsimd) {
       // Software takes its time from a semaphore, or its release, to the trigger.
-      const Picoseconds software = picoseconds(timing_.dma.software_wait.value);
+      const Picoseconds software = software_wait(timing_, costs_[lane.next].dma.descriptors);
       if (signalled > 0) signalled += software - semaphore(r.engine);
       return std::max({lane.sequencer, signalled, lane.trigger, software});
     }
@@ -359,27 +360,27 @@ class Replay {
     const bool software = r.engine == Engine::gpsimd;
     const DmaWork& work = costs_[i].dma;
     const Picoseconds issue =
-        picoseconds(software ? timing_.dma.software_issue.value : timing_.dma.hardware_issue.value);
+        software ? software_issue(timing_, work.descriptors) : picoseconds(timing_.dma.hardware_issue.value);
     const Picoseconds held = software ? picoseconds(timing_.dma.software_trigger.value) : issue;
     result_.instructions[i] = {at, at + held};
     lane.sequencer = at + held;
     lane.trigger = at + issue;
 
-    const double latency =
-        software ? timing_.dma.start_latency.value : timing_.dma.hardware_start_latency.value;
     const double engines = std::max(work.engines, 1);
     const Demand demands[] = {
         {&dma_, static_cast<double>(work.engine_time) * engines, engines},
         {&hbm_, static_cast<double>(work.hbm_read + work.hbm_written), hbm_.per_bin() / SharedRate::kBin}};
-    // A queue is first in, first out.
-    Picoseconds& queue = queue_start_[static_cast<std::size_t>(r.engine)];
-    const Picoseconds from = std::max(at + picoseconds(latency), queue);
+    Picoseconds& queue = queue_free_[static_cast<std::size_t>(r.engine)];
+    const Picoseconds first = std::max(at + start_latency(timing_, work.dge, 1), queue);  // of the engines
+    const Picoseconds from = std::max(at + start_latency(timing_, work.dge, work.engines), queue);
     const Span span = work.engine_time > 0 ? serve(demands, from) : Span{from, from};
-    queue = span.start;
     // What HBM is read for doesn't come to all engines at once.
+    const double others = (engines - 1) / std::max(timing_.dma.engines.value - 1, 1.0);
     const Picoseconds spread =
-        r.to.on_chip && !r.from.on_chip ? picoseconds(timing_.dma.load_spread.value) : 0;
-    result_.transfers[transfer_of_.at(i)] = {span.start, span.end + spread};
+        r.to.on_chip && !r.from.on_chip ? picoseconds(timing_.dma.load_spread.value * others) : 0;
+    // Queues are first in, first out; one that the hardware fills does one transfer after the other.
+    queue = software ? span.start : span.end + spread;
+    result_.transfers[transfer_of_.at(i)] = {first, span.end + spread};
     done_[i] = span.end + spread + picoseconds(timing_.dma.completion_latency.value);
   }
 
@@ -390,7 +391,7 @@ class Replay {
   SharedRate dma_, hbm_;
   std::vector<Picoseconds> done_;  // when others can know, less the semaphore; -1: not yet
   std::array<Lane, kEngines> lanes_;
-  std::array<Picoseconds, kEngines> queue_start_{};
+  std::array<Picoseconds, kEngines> queue_free_{};
   std::map<int, std::vector<Signal>> signals_;
   std::vector<std::vector<std::size_t>> waits_;
   std::map<std::size_t, std::size_t> transfer_of_;
@@ -410,9 +411,22 @@ Picoseconds covered(std::vector<ReplayBar> bars) {
 
 constexpr Picoseconds kNanosecond = 1000;
 
+// When a window of the array's clock begins, from the first trigger on, which is a replay's time 0: a DMA is
+// what engines begin with.
+std::optional<Picoseconds> clock_window(const Recording& recording) {
+  if (recording.clock.empty() || recording.transfers.empty()) return std::nullopt;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const RecordedTransfer& transfer : recording.transfers)
+    first = std::min(first, recording.instructions[transfer.trigger].start);
+  return (recording.clock.front().start - first) * kNanosecond;
+}
+
 }  // namespace
 
-Replayed replay(const Recording& recording, const Timing& timing) { return Replay(recording, timing).run(); }
+Replayed replay(const Recording& recording, const Timing& timing, ClockPhase phase) {
+  return Replay(recording, timing, phase == ClockPhase::recorded ? clock_window(recording) : std::nullopt)
+      .run();
+}
 
 ReplayScore score(const Recording& recording, const Replayed& replayed) {
   if (recording.transfers.empty())

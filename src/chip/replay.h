@@ -22,9 +22,14 @@ struct Replayed {
   std::vector<ReplayBar> transfers;     // as Recording::transfers: first to last byte
 };
 
+// The windows after which the array's clock changes run by themselves; where they stand when a kernel begins
+// is chance (chip/array_clock.h). Either as on average, or where the recording has them: the one thing that
+// is taken from its times.
+enum class ClockPhase { average, recorded };
+
 // Throws InputError naming the recording's line for an instruction that the model has no counterpart of and
 // for waits that nothing ever ends.
-Replayed replay(const Recording& recording, const Timing& timing);
+Replayed replay(const Recording& recording, const Timing& timing, ClockPhase phase = ClockPhase::average);
 
 // Times in which an engine has at least one bar. Of Engine::dma: at least one packet moves.
 struct BusyTime {
