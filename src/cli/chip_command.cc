@@ -154,6 +154,7 @@ void add_chip_command(CLI::App& app) {
       throw InputError("chip show", "needs a machine", "For example: headway chip show trn2");
     }
   });
+  add_chip_validate(*command);
 }
 
 }  // namespace headway::cli
