@@ -206,6 +206,11 @@ constexpr Rule kRules[] = {
     {"server.network_bandwidth", number, "B/s", 1e9, 1e15, required, "of a server to others over EFA"},
     {"host.pcie_bandwidth", number, "B/s", 1e8, 1e13, optional, "between a chip and its host"},
 
+    {"trust.documented", number, "1", 0, 10, required, "relative error of times that rest on documented numbers"},
+    {"trust.measured", number, "1", 0, 10, required, "the same of measured ones"},
+    {"trust.fitted", number, "1", 0, 10, required, "the same of fitted ones"},
+    {"trust.assumed", number, "1", 0, 10, required, "the same of assumed ones"},
+
     {"launch.overhead", number, "s", 0, 1e-2, optional,
      "what the runtime adds to a kernel, as its benchmark sees it"},
     {"eager.flops_share", number, "1", 1e-6, 1, required, "of the peak, an unmodified eager training step"},

@@ -16,6 +16,7 @@
 #include "chip/operands.h"
 #include "chip/shared_rate.h"
 #include "chip/sync_engine.h"
+#include "chip/trust.h"
 
 namespace headway::chip {
 
@@ -724,6 +725,7 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
     timeline.uncalibrated += !event.calibrated;
   }
   for (const Transfer& transfer : timeline.transfers) timeline.total = std::max(timeline.total, transfer.end);
+  weigh(timeline, timing);
   if (guessed)
     timeline.warnings.push_back("a loop's bounds depend on data: its body is counted once");
   return timeline;

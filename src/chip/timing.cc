@@ -96,6 +96,7 @@ Timing::Timing(const Spec& spec) : spec(spec) {
                  .network_bandwidth = get("server.network_bandwidth")};
   word_write = get("core.word_write");
   word_load = get("core.word_load");
+  errors = {get("trust.documented"), get("trust.measured"), get("trust.fitted"), get("trust.assumed")};
   interval = get("core.interval");
   dynamic_interval = get("core.dynamic_interval");
   semaphore_latency = get("semaphore.latency");

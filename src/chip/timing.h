@@ -75,6 +75,7 @@ struct Timing {
     Constant server_bandwidth, network_bandwidth;  // of a chip to others of its server, of a server to others
   } collectives;
   Constant word_write, word_load;
+  std::array<Constant, 4> errors;  // relative, by tag: how wrong what rests on such numbers may be
   Constant interval, dynamic_interval, semaphore_latency, semaphore_tensor_latency, launch_overhead,
       stack_bandwidth, fast_stride;
 };
