@@ -152,4 +152,12 @@ Picoseconds start_latency(const Timing& timing, Dge dge, int engines) {
   return picoseconds(latency - timing.dma.start_spread.value * missing);
 }
 
+Picoseconds load_spread(const Timing& timing, const DmaWork& work) {
+  if (work.hbm_read == 0 || work.sbuf_written == 0) return 0;
+  const double most = timing.dma.engines.value;
+  const double others = most > 1 ? (std::min<double>(work.engines, most) - 1) / (most - 1) : 0;
+  const double busy = std::max(seconds(work.engine_time) - timing.dma.copy_overhead.value, 0.0);
+  return picoseconds(std::min(timing.dma.load_spread.value, busy) * others);
+}
+
 }  // namespace headway::chip

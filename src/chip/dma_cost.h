@@ -48,5 +48,8 @@ Picoseconds software_wait(const Timing& timing, std::int64_t descriptors);
 Picoseconds software_issue(const Timing& timing, std::int64_t descriptors);
 // From a trigger to the bytes: the engines start one after another, and this is when their middle does.
 Picoseconds start_latency(const Timing& timing, Dge dge, int engines);
+// What HBM is read for comes to some engines later than to others, and stalls them: how much later than its descriptors
+// take the last of them ends. Not longer than they work: short loads have little to stall.
+Picoseconds load_spread(const Timing& timing, const DmaWork& work);
 
 }  // namespace headway::chip

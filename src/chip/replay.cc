@@ -374,10 +374,7 @@ class Replay {
     const Picoseconds first = std::max(at + start_latency(timing_, work.dge, 1), queue);  // of the engines
     const Picoseconds from = std::max(at + start_latency(timing_, work.dge, work.engines), queue);
     const Span span = work.engine_time > 0 ? serve(demands, from) : Span{from, from};
-    // What HBM is read for doesn't come to all engines at once.
-    const double others = (engines - 1) / std::max(timing_.dma.engines.value - 1, 1.0);
-    const Picoseconds spread =
-        r.to.on_chip && !r.from.on_chip ? picoseconds(timing_.dma.load_spread.value * others) : 0;
+    const Picoseconds spread = load_spread(timing_, work);
     // Queues are first in, first out; one that the hardware fills does one transfer after the other.
     queue = software ? span.start : span.end + spread;
     result_.transfers[transfer_of_.at(i)] = {first, span.end + spread};

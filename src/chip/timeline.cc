@@ -514,10 +514,8 @@ class CoreRun {
     const Span span = work > 0 ? serve(demands, begin) : Span{begin, begin};
     queue_start_[queue] = span.start;
     transfer.start = span.start;
-    // What HBM is read for doesn't come to all engines at once.
-    const double others = (transfer.engines - 1) / std::max(timing_.dma.engines.value - 1, 1.0);
     const Picoseconds spread =
-        queue == software_load || queue == hardware_load ? picoseconds(timing_.dma.load_spread.value * others) : 0;
+        queue == software_load || queue == hardware_load ? load_spread(timing_, cost.dma) : 0;
     transfer.end = std::max(span.end + spread, least);
     queue_end_[queue] = std::max(queue_end_[queue], transfer.end);
     transfer.visible = std::max(transfer.end, queue_visible_[queue]) + picoseconds(timing_.dma.completion_latency.value);
