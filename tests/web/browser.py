@@ -1,6 +1,6 @@
 """Pages in a real Chromium, for tests: the driver, skipping where something is missing, and what all such tests do.
 
-A test is run as TEST.py SOMETHING [--keep FOLDER]; with --keep the pages and screenshots of them stay in FOLDER.
+A test is run as TEST.py ... [--keep FOLDER]; with --keep the pages and screenshots of them stay in FOLDER.
 """
 
 import base64
@@ -25,7 +25,7 @@ if not CHROMIUM or not DRIVER:
     print("SKIPPED: Chromium or its driver is not installed (chromium, chromium-driver)")
     sys.exit(77)
 
-KEEP = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 and sys.argv[2] == "--keep" else None
+KEEP = pathlib.Path(sys.argv[sys.argv.index("--keep") + 1]) if "--keep" in sys.argv else None
 
 
 class BrowserTest(unittest.TestCase):

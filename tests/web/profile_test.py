@@ -1,10 +1,13 @@
-"""The profile page in a real Chromium: profile_test.py PAGE [--keep FOLDER].
+"""The profile page in a real Chromium: profile_test.py PAGE HEADWAY [--keep FOLDER].
 
-PAGE is web/dist/profile.html. Profiles are made up (synthetic_profile.py), so that every number on the page is known.
+PAGE is web/dist/profile.html. Profiles are made up (synthetic_profile.py), so that every number on the page is known; one
+page is of a kernel that HEADWAY timed.
 """
 
+import json
 import pathlib
 import statistics
+import subprocess
 import sys
 
 from browser import BrowserTest, main
@@ -15,6 +18,7 @@ from selenium.webdriver.common.keys import Keys
 from synthetic_profile import TILE_EVENTS, page, profile
 
 TEMPLATE = pathlib.Path(sys.argv[1]).read_text()
+HEADWAY = sys.argv[2]
 LARGE = 200_000 // TILE_EVENTS + 1
 
 
@@ -310,6 +314,32 @@ class ProfilePage(BrowserTest):
         self.assertEqual(len(self.all(".roofline .kernel")), 2)
         self.no_sideways_scroll()
         self.screenshot("pair-dark")
+
+    def test_kernel_that_was_timed(self):
+        out, saved = self.place("attention"), self.folder / "unfused.json"
+        run = [HEADWAY, "kernel", "profile", "measured/attention_unfused"]
+        subprocess.run([*run, "--save", saved], check=True, stdout=subprocess.DEVNULL)
+        line = subprocess.run([HEADWAY, "kernel", "profile", "attention", "--json", "--html", out], check=True,
+                              capture_output=True, text=True).stdout.splitlines()[-1]
+        data = json.loads(line)
+        self.show(out, ".timeline[data-to]")
+        self.assertEqual(self.one('[data-figure="total_time"].big').text, f"{data['figures']['total_time'] * 1e6:#.4g} µs")
+        self.assertEqual(len(self.all(".advice")), len(data["advice"]))
+        self.assertEqual(len(self.all(".figure-line")), len(data["figures"]))
+        self.assertGreaterEqual(len(self.all(".roofline .roof")), 3)
+        labels = [label.get_attribute("data-track") for label in self.all(".track-label")]
+        self.assertEqual(labels[:4], ["Tensor", "Vector", "Scalar", "GpSimd"])
+        self.press("n")
+        self.assertIn("attention.cc:", self.one(".detail").text)
+        self.one(".toggle").click()
+        self.assertGreater(self.ink("Tensor").get("#c2185b", 0), 20)
+        self.screenshot("attention")
+        both = self.place("attention-against")
+        subprocess.run([HEADWAY, "kernel", "profile", "measured/attention_fused", "--against", saved, "--html", both],
+                       check=True, stdout=subprocess.DEVNULL)
+        self.show(both, ".timeline[data-to]")
+        self.assertEqual(len(self.all(".track-label.heading")), 2)
+        self.screenshot("attention-against")
 
     def test_two_cores(self):
         self.open("cores")

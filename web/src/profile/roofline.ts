@@ -27,7 +27,7 @@ function svg(tag: string, attributes: Record<string, string | number>, text = ""
 function pointOf(profile: Profile, label: string): Point | null {
   const { figures } = profile.saved;
   const bytes = (figures.hbm_read_bytes ?? 0) + (figures.hbm_write_bytes ?? 0);
-  const flops = figures.hardware_flops ?? 0;
+  const flops = (figures.hardware_flops ?? 0) - (figures.transpose_flops ?? 0);
   const seconds = figures.total_time ?? 0;
   return bytes > 0 && flops > 0 && seconds > 0 ? { label, intensity: flops / bytes, rate: flops / seconds } : null;
 }

@@ -368,6 +368,6 @@ export class Timeline {
 function limitText(track: Track): string {
   const steps = track.steps!;
   if (steps.unit === "1") return "";
-  const peak = `peak ${quantity(steps.peak, steps.unit)}`;
-  return steps.limit > steps.peak ? `${peak} of ${quantity(steps.limit, steps.unit)}` : peak;
+  const peak = quantity(steps.peak, steps.unit);
+  return steps.limit > steps.peak ? `${peak} of ${quantity(steps.limit, steps.unit)}` : `peak ${peak}`;
 }

@@ -50,11 +50,10 @@ export function windowSummary(profiles: Profile[], tracks: Track[], from: number
               `${time(busy)}, ${share(busy / length)}`] as const;
     });
     const peak = profile.saved.roofline?.mfu_peak;
-    const cores = Math.max(1, profile.saved.core_from.length - 1);
     const headline = [
       `${all.count.toLocaleString("en-US")} instructions`,
       `${size(all.bytes)} by DMA (${metric(1e9 * all.bytes / length, "B/s")})`,
-      peak === undefined || all.flops === 0 ? "" : `MFU ${share(1e9 * all.flops / length / peak / cores)}`,
+      peak === undefined || all.flops === 0 ? "" : `MFU ${share(1e9 * all.flops / length / peak)}`,
     ].filter((text) => text !== "").join(" · ");
     const top = [...all.byOpcode].filter(([, busy]) => busy > 0).sort((a, b) => b[1] - a[1]).slice(0, 6);
     return element("div", { class: "window-part" },
