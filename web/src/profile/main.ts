@@ -62,7 +62,7 @@ class Page {
       element("h2", {}, "Where the time goes"),
       element("div", { class: roof === null || profiles.length > 1 ? "stack" : "beside" }, roof, ...tables),
       element("h2", {}, "All figures"),
-      ...profiles.map((profile, p) => summaryTable(profile, letter(p))),
+      element("div", { class: profiles.length > 1 ? "pair" : "" }, ...profiles.map((profile, p) => summaryTable(profile, letter(p)))),
     );
     follow(this.timeline, {
       hover: (hit, event) => this.hover(hit, event),
