@@ -55,6 +55,7 @@ void Accesses::add(const Past& past) {
         return;
       }
   }
+  if (all_.empty()) all_.reserve(2);  // most tensors are written and read
   all_.push_back(past);
 }
 

@@ -124,10 +124,15 @@ class CoreRun {
     tensors_.resize(tensors);
     // Order matters only where somebody reads what somebody writes.
     std::vector<std::uint8_t> uses(tensors, 0);
-    for (const auto& instruction : program.instructions)
+    std::size_t transfers = 0;
+    for (const auto& instruction : program.instructions) {
+      bool outside = false;
       for_each_view(*instruction, program, [&](const View& view, Access access) {
         uses[view.tensor] |= access == Access::read ? 1 : access == Access::write ? 2 : 3;
+        outside |= is_hbm(program.tensors[view.tensor].buffer);
       });
+      transfers += outside;
+    }
     for (std::size_t t = 0; t < tensors; ++t)
       tensors_[t].tracked = is_on_chip(program.tensors[t].buffer) || uses[t] == 3;
     registers_.resize(program.registers);
@@ -135,6 +140,7 @@ class CoreRun {
     std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.after < b.after; });
     if (!edges_.empty()) event_of_.assign(program.instructions.size(), -1);
     events_.reserve(program.instructions.size());
+    transfers_.reserve(transfers);
   }
 
   // Runs until the next instruction at which cores meet, or the end. Whether there is more.
@@ -424,7 +430,7 @@ class CoreRun {
       const double rate = timing_.tensor.clock.value * clock_.share();
       stream = std::max(stream, load_from + picoseconds(cost.array.load_cycles / rate));
       loader_free_ = load_from = stream;
-      stream = clock_.run(stream, cost.array.stream_cycles);
+      stream = clock_.run(stream, cost.array.stream_cycles, cost.array.activity);
     }
     event.free = array_free_ = stream;
     event.end = stream + cost.latency;

@@ -12,7 +12,7 @@ namespace headway::chip {
 // Time on the chip. Integers: the same program has the same time to the last digit.
 using Picoseconds = std::int64_t;
 inline Picoseconds picoseconds(double seconds) {
-  return static_cast<Picoseconds>(std::llround(seconds * 1e12));
+  return static_cast<Picoseconds>(seconds * 1e12 + (seconds < 0 ? -0.5 : 0.5));  // to the nearest
 }
 inline double seconds(Picoseconds time) { return static_cast<double>(time) * 1e-12; }
 inline double nanoseconds(Picoseconds time) { return static_cast<double>(time) * 1e-3; }
