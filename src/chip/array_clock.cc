@@ -23,7 +23,10 @@ void ArrayClock::pass_until(Picoseconds time) {
   }
 }
 
-Picoseconds ArrayClock::run(Picoseconds start, double cycles) {
+Picoseconds ArrayClock::run(Picoseconds start, double cycles, double activity) {
+  const auto work = [&](Picoseconds time) {
+    return static_cast<Picoseconds>(std::llround(static_cast<double>(time) * activity));
+  };
   if (!began_) begin_ = start - window_ / 2;
   began_ = true;
   pass_until(start);
@@ -33,10 +36,10 @@ Picoseconds ArrayClock::run(Picoseconds start, double cycles) {
     const auto needed = static_cast<Picoseconds>(std::ceil(cycles / per_picosecond));
     const Picoseconds until = window_ > 0 ? begin_ + window_ : now + needed;
     if (now + needed < until || window_ <= 0) {
-      busy_ += needed;
+      busy_ += work(needed);
       return now + needed;
     }
-    busy_ += until - now;
+    busy_ += work(until - now);
     cycles -= static_cast<double>(until - now) * per_picosecond;
     now = until;
     close_window();

@@ -31,8 +31,11 @@ class ArrayClock {
     if (began_) begin_ = (*window % window_ - window_) % window_;  // the last one up to 0
   }
 
-  // When `cycles` that begin at `start` are done. Calls come in order of time.
-  Picoseconds run(Picoseconds start, double cycles);
+  // When `cycles` that begin at `start` are done. Calls come in order of time. `activity`: as how much work
+  // they count; products of one row of the array, which copy it to all partitions, ran at half speed
+  // throughout a kernel that did nothing else (mamba-v2 of chips/measured: 1.73 us for 512 columns of
+  // float32).
+  Picoseconds run(Picoseconds start, double cycles, double activity = 1);
   double share() const { return steps_.back().share; }
   const std::vector<Step>& steps() const { return steps_; }
 

@@ -42,6 +42,8 @@ Cost product_cost(const Costing& costing, const Product& p) {
   cost.array.passes = pass.passes;
   cost.array.load_cycles = load_cycles(t, p, pass);
   cost.array.stream_cycles = pass.columns * pass.each * p.array_share;
+  cost.array.activity = std::min(
+      1.0, static_cast<double>(p.contraction) / static_cast<double>(costing.timing.spec.matmul_contraction));
   Duration latency;
   latency.add(t.latency.value, t.latency.tag);
   // A tile's own stream is as long as ever; it leaves the rest of the array to others.

@@ -17,6 +17,7 @@ struct ArrayWork {
   double load_cycles = 0;    // the stationary operand of one pass; loads behind the product before it
   double stream_cycles = 0;  // the moving operand of one pass
   int passes = 1;            // float32 products take several, each with its own load
+  double activity = 1;       // share of the array's rows that work, which its clock looks at
 };
 
 // How a DMA's descriptors come about.

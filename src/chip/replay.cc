@@ -341,7 +341,7 @@ class Replay {
       done_[i] = loaded_;
     } else if (r.opcode == "MATMUL") {
       const Picoseconds begun = std::max(load_start_, lane.pipe), stream = std::max(loaded_, lane.pipe);
-      lane.pipe = clock_.run(stream, cost.array.stream_cycles);
+      lane.pipe = clock_.run(stream, cost.array.stream_cycles, cost.array.activity);
       loader_free_ = stream;
       bar = {begun, lane.pipe + cost.latency};
       lane.sequencer = at;  // several products wait in line

@@ -183,6 +183,9 @@ TEST(ArrayClock, IsFullAfterSustainedWorkAndHalfAfterIdling) {
   EXPECT_EQ(clock.share(), 1);
   now = clock.run(now + 4 * window, 500);
   EXPECT_EQ(clock.steps().back().share, 0.5);
+  // A product of one row of the array is next to no work.
+  for (int i = 0; i < 100; ++i) now = clock.run(now, 500, 1.0 / 128);
+  EXPECT_EQ(clock.share(), 0.5);
   // Work that crosses the change takes its cycles from both.
   ArrayClock other(timing().tensor);
   const Picoseconds change = window + window / 2;

@@ -74,9 +74,12 @@ Tile PartitionBroadcast::operator()(const Tile& row) const {
     return result;
   }
   const Tile result = nki.sbuf(DType::f32, {kPartitions, n});
+  const bool scalar_copies = nki.spec().generation >= 3;
+  Turns turns;
   for (std::int64_t i = 0; i < n; i += kMovingColumns) {
     const Range part = range(i, std::min(n, i + kMovingColumns));
-    tensor_copy(result(ds(0, kPartitions), part), (*this)(row(ds(0, 1), part)));
+    tensor_copy(result(ds(0, kPartitions), part), (*this)(row(ds(0, 1), part)),
+                scalar_copies ? turns.next() : TensorCopyOptions());
   }
   return result;
 }

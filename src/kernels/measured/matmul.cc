@@ -136,7 +136,8 @@ void fully_blocked(Recorder& nki, const Tiles& inputs, const Attributes&) {
           for (std::int64_t i = 0; i < kInM; ++i) {
             const Tile sum = nki.psum(DType::f32, {kM, kN});
             for (std::size_t l = 0; l < left.size(); ++l)
-              nc_matmul(sum, part(left[l][static_cast<std::size_t>(i / kPiece)], i % kPiece, kM), part(right[l], j, kN));
+              nc_matmul(sum, part(left[l][static_cast<std::size_t>(i / kPiece)], i % kPiece, kM),
+                        part(right[l], j, kN));
             const Tile& total = totals[static_cast<std::size_t>((m + i) * kInN + j)];
             tensor_tensor(total, total, sum, Alu::add, {.engine = Engine::vector});
           }
