@@ -20,12 +20,13 @@ namespace {
 constexpr double kLeastShare = 0.01;     // of the total, to be worth a word
 constexpr double kTransposeShare = 0.1;  // Neuron Explorer's rule
 constexpr double kSpillShare = 0.25;     // of what is read, the same
-constexpr std::size_t kMostSources = 5;
+constexpr std::size_t kMostSources = 5, kMostRuns = 1000;
 
 // One event of the critical path.
 struct Link {
   const Event& event;
   const Blame& blame;
+  std::uint32_t index;  // of the event
   const Program& program;
   const Instruction& instruction;
   const Transfer* transfer;
@@ -42,7 +43,10 @@ class Found {
     time_ += picoseconds * 1e-12;
     ++links_;
     sources_[link.source] += picoseconds;
+    events_.push_back(link.index);
   }
+  // Time that no link shows.
+  void add(double seconds) { time_ += seconds; }
   double time() const { return time_; }
   std::int64_t links() const { return links_; }
   std::vector<std::string> sources(const Profile& p) const {
@@ -57,14 +61,29 @@ class Found {
     }
     return names;
   }
+  // Runs of neighbours: a first event, and how many.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> events() const {
+    std::vector<std::uint32_t> order = events_;
+    std::sort(order.begin(), order.end());
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> runs;
+    for (const std::uint32_t event : order) {
+      if (!runs.empty() && event < runs.back().first + runs.back().second) continue;
+      if (!runs.empty() && event == runs.back().first + runs.back().second) {
+        ++runs.back().second;
+      } else if (runs.size() < kMostRuns) {
+        runs.emplace_back(event, 1);
+      }
+    }
+    return runs;
+  }
 
  private:
   double time_ = 0;
   std::int64_t links_ = 0;
+  std::vector<std::uint32_t> events_;
   std::map<std::int32_t, double> sources_;
 };
 
-std::string us(double time) { return fmt::format("{:.3g} us", time * 1e6); }
 std::string percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 double as_double(Picoseconds time) { return static_cast<double>(time); }
 
@@ -87,7 +106,7 @@ class Adviser {
       const Program& program = *timeline.cores[event.core].program;
       const bool last = i + 1 == path.events.size();
       links_.push_back(
-          {event, path.blame[i], program, *program.instructions[event.instruction],
+          {event, path.blame[i], path.events[i], program, *program.instructions[event.instruction],
            event.transfer < 0 ? nullptr : &timeline.transfers[static_cast<std::size_t>(event.transfer)],
            profile.events[path.events[i]].source, i == 0 ? nullptr : &links_[i - 1],
            last ? nullptr : &timeline.events[path.events[i + 1]]});
@@ -99,6 +118,7 @@ class Adviser {
     few_dma_engines();
     small_dmas();
     through_hbm();
+    reloads();
     single_buffers();
     spills();
     float32_products();
@@ -126,22 +146,21 @@ class Adviser {
     return floor;
   }
 
-  void say(std::string id, std::string title, double time, const std::vector<std::string_view>& relieved,
-           std::vector<std::string> sources, std::string text) {
-    time = std::min(time, total_ - floor_without(relieved));
-    if (time < kLeastShare * total_) return;
-    found_.push_back(
-        {std::move(id), std::move(title), std::move(text), time, time / total_, std::move(sources)});
-  }
   void say(std::string id, std::string title, const Found& found,
            const std::vector<std::string_view>& relieved, std::string text) {
-    if (found.links() > 0)
-      say(std::move(id), std::move(title), found.time(), relieved, found.sources(p_), std::move(text));
+    const double time = std::min(found.time(), total_ - floor_without(relieved));
+    if (time <= 0 || time < kLeastShare * total_) return;
+    found_.push_back({std::move(id), std::move(title), std::move(text), time, time / total_,
+                      found.sources(p_), found.events()});
   }
 
   inline static const std::vector<std::string_view> kDma = {"dma_descriptors", "dma_bandwidth", "dma_issue"};
+  // What moves less relieves these.
+  inline static const std::vector<std::string_view> kMemory = {"dma_descriptors", "dma_bandwidth",
+                                                               "dma_issue", "hbm_bandwidth"};
 
-  // Saved: the time of a transfer but for its bytes at the DMA engines' full bandwidth.
+  // Saved: the time of a transfer, and of its wait for those before it, but for their bytes at the DMA
+  // engines' full bandwidth.
   void small_descriptors() {
     const double enough = timing_.spec["dma.saturating_bytes"];
     Found found;
@@ -155,9 +174,9 @@ class Adviser {
       if (ideal >= time) continue;
       ideal_sum += ideal;
       time_sum += time;
-      moving += seconds(link.blame.transfer);
-      sizes[link.transfer->descriptor_bytes] += as_double(link.blame.transfer);
-      found.add(link, as_double(link.blame.transfer) * (1 - ideal / time));
+      moving += seconds(link.blame.transfer + link.blame.backlog);
+      sizes[link.transfer->descriptor_bytes] += as_double(link.blame.transfer + link.blame.backlog);
+      found.add(link, as_double(link.blame.transfer + link.blame.backlog) * (1 - ideal / time));
     }
     if (sizes.empty()) return;
     const auto worst =
@@ -169,7 +188,7 @@ class Adviser {
                     "rows, or put what "
                     "belongs together beside each other in HBM.",
                     worst->first, sizes.size() > 1 ? " and the like" : "", percent(ideal_sum / time_sum),
-                    us(moving), us(total_), enough));
+                    time_text(moving), time_text(total_), enough));
   }
 
   // Saved: with all E engines instead of e, 1 - e / E of a transfer's time.
@@ -221,12 +240,32 @@ class Adviser {
       found.add(link, as_double(link.blame.total()));
       found.add(*link.before, as_double(link.before->blame.total()));
     }
-    say("through-hbm", "Intermediate results go through HBM", found,
-        {"dma_descriptors", "dma_bandwidth", "dma_issue", "hbm_bandwidth"},
+    say("through-hbm", "Intermediate results go through HBM", found, kMemory,
         fmt::format("{} times a load waits for a store of the same data. What stays in SBUF costs neither: "
                     "fuse the two "
                     "steps.",
                     found.links() / 2));
+  }
+
+  // Saved: of the loads' time, the share of what is read that was read before, taking every input to be
+  // needed once.
+  void reloads() {
+    double needed = 0;
+    for (const CoreTimeline& core : timeline_.cores)
+      for (const Tensor& tensor : core.program->tensors)
+        if (is_hbm(tensor.buffer) && (tensor.role == Role::input || tensor.role == Role::constant))
+          needed += static_cast<double>(tensor.row_bytes());
+    const double read = p_.figures["hbm_read_bytes"];
+    if (read < 2 * needed || needed <= 0) return;
+    Found found;
+    for (const Link& link : links_)
+      if (link.transfer && is_hbm(link.transfer->from) && !is_hbm(link.transfer->to))
+        found.add(link, as_double(link.blame.transfer + link.blame.backlog) * (1 - needed / read));
+    say("reloads", "The same data is loaded again and again", found, kMemory,
+        fmt::format("{:.1f} MiB are read from HBM, {:.1f} times the inputs. Keep what is used again in SBUF: "
+                    "hoist loads "
+                    "out of loops, or work in blocks.",
+                    read / 0x1p20, read / needed));
   }
 
   // A load that waits until the buffer's last reader is done, and then the reader waits for the load. Saved:
@@ -254,8 +293,9 @@ class Adviser {
       for (const TensorId id : core.lowered.spilled)
         if (names.size() < kMostSources) names.push_back("'" + core.program->tensors[id].name + "'");
     const double read = p_.figures["hbm_read_bytes"];
-    say("spills", "SBUF overflows", (saved + loaded) / timing_.stack_bandwidth.value,
-        {"dma_descriptors", "dma_bandwidth", "dma_issue", "hbm_bandwidth"}, {},
+    Found found;
+    found.add((saved + loaded) / timing_.stack_bandwidth.value);
+    say("spills", "SBUF overflows", found, kMemory,
         fmt::format("{:.1f} MiB are saved to HBM and {:.1f} MiB loaded again, {} of all that is read{}. "
                     "Spilled: {}. Smaller "
                     "blocks, or an order that needs fewer tiles at a time.",
@@ -331,7 +371,8 @@ class Adviser {
         fmt::format("{} of its working time passes at reduced clock. It gets to full speed after about {} of "
                     "work without "
                     "pause: keep products coming, one group after another.",
-                    percent(p_.figures["throttle_active_time_percent"]), us(timing_.tensor.warm_up.value)));
+                    percent(p_.figures["throttle_active_time_percent"]),
+                    time_text(timing_.tensor.warm_up.value)));
   }
 
   // Saved: the transposes.
@@ -381,7 +422,7 @@ class Adviser {
         fmt::format("{} loads of {} each after the first, because functions of different tables alternate. "
                     "Do all of one "
                     "function before the next, or use functions that share a table.",
-                    found.links(), us(timing_.scalar.table_load.value)));
+                    found.links(), time_text(timing_.scalar.table_load.value)));
   }
 
   // Lanes don't cost time. Saved: with P of 128 partitions used, 1 - P / 128.
@@ -469,15 +510,16 @@ class Adviser {
   void launch() {
     const double launch = seconds(timeline_.launch);
     if (launch <= total_ / 2) return;
+    // It isn't part of the total: nothing bounds it.
     found_.push_back(
         {"launch",
          "The launch takes long for such a kernel",
-         fmt::format(
-             "A launch adds {}, the kernel itself takes {}. Fuse it with its neighbours, or give it more "
-             "work at a time.",
-             us(launch), us(total_)),
+         fmt::format("A launch adds {}, the kernel itself takes {}. Fuse it with its neighbours, or give "
+                     "it more work at a time.",
+                     time_text(launch), time_text(total_)),
          launch,
          launch / total_,
+         {},
          {}});
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -41,8 +42,15 @@ std::array<std::string, 2> operation_of(const Instruction& instruction, const Pr
   return {std::string(instruction.name()), written};
 }
 
-void add_events(Profile& p, const Timeline& timeline) {
-  Names<std::array<std::string, 2>> operations;
+// Of one instruction, as MFU counts them.
+double flops_of(const Instruction& instruction, Engine engine, const Program& program, const Timing& timing) {
+  if (engine != Engine::tensor) return 0;
+  const Cost cost = cost_of(instruction, engine, program, timing);
+  return cost.transpose ? 0 : cost.flops;
+}
+
+void add_events(Profile& p, const Timeline& timeline, const Timing& timing) {
+  Names<std::pair<std::array<std::string, 2>, double>> operations;
   Names<std::string> sources;
   sources.number("");
   p.core_from = timeline.core_from;
@@ -56,7 +64,8 @@ void add_events(Profile& p, const Timeline& timeline) {
       auto& [operation, source] = known[e.instruction];
       if (operation < 0) {
         const Instruction& instruction = *program.instructions[e.instruction];
-        operation = operations.number(operation_of(instruction, program));
+        operation = operations.number(
+            {operation_of(instruction, program), flops_of(instruction, e.engine, program, timing)});
         source = sources.number(program.where(instruction.source));
       }
       ProfileEvent event;
@@ -92,7 +101,10 @@ void add_events(Profile& p, const Timeline& timeline) {
     transfer.to = t.to;
     p.transfers.push_back(transfer);
   }
-  p.operations = operations.take();
+  for (auto& [operation, flops] : operations.take()) {
+    p.operations.push_back(std::move(operation));
+    p.operation_flops.push_back(flops);
+  }
   p.sources = sources.take();
   p.queues = timeline.queues;
 }
@@ -128,6 +140,15 @@ void add_lines(Profile& p, const Timeline& timeline, const CriticalPath& path) {
 }
 
 }  // namespace
+
+std::string time_text(double seconds) {
+  const double s = std::abs(seconds);
+  if (s == 0) return "0 us";
+  if (s < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (s < 1e-3) return fmt::format("{:.{}f} us", seconds * 1e6, s < 1e-4 ? 2 : 1);
+  if (s < 1) return fmt::format("{:.{}f} ms", seconds * 1e3, s < 0.1 ? 3 : 1);
+  return fmt::format("{:.3f} s", seconds);
+}
 
 void Figures::set(std::string_view name, double value) {
   for (auto& [known, number] : all_) {
@@ -171,10 +192,10 @@ Profile profile(const Timeline& timeline, const Timing& timing, std::vector<std:
   p.arguments = std::move(arguments);
   p.trust = trust_of(timeline);
   p.warnings = timeline.warnings;
-  add_events(p, timeline);
+  add_events(p, timeline, timing);
   add_figures(p, timeline, timing);
   add_counters(p, timeline, timing);
-  CriticalPath path = divide_critical_path(timeline);
+  CriticalPath path = divide_critical_path(timeline, timing);
   p.critical_path = path.parts;
   add_lines(p, timeline, path);
   p.bound = find_bound(p, timeline, timing);

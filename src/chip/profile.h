@@ -14,6 +14,9 @@
 
 namespace headway::chip {
 
+// "31.4 us", "28.198 ms": a time in seconds as people read it.
+std::string time_text(double seconds);
+
 inline std::int64_t whole_ns(Picoseconds time) { return (time + 500) / 1000; }
 
 // Numbers by name, in the order they were set. Where Neuron Explorer's summary table has a figure, the name
@@ -104,6 +107,16 @@ struct Advice {
   double time = 0;   // s that it could save at most, by the formula of its rule (chip/advice.cc)
   double share = 0;  // of the total
   std::vector<std::string> sources;  // lines concerned, most time first
+  // Events concerned, those on the critical path: runs of a first event and how many, in order.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> events;
+};
+
+// What the machine allows all cores of a launch together.
+struct Roofline {
+  double bandwidth = 0;  // B/s of HBM
+  double mfu_peak = 0;   // FLOP/s that MFU refers to
+  std::string dtype;     // whose peak that is
+  std::vector<std::pair<std::string, double>> peaks;  // FLOP/s of the tensor engine by dtype
 };
 
 // A line of the kernel's source.
@@ -121,6 +134,7 @@ struct Profile {
   Figures figures;
   Trust trust;
   Bound bound;
+  Roofline roofline;
   std::vector<PathPart> critical_path;         // most time first
   std::vector<std::uint32_t> critical_events;  // in order of time
   std::vector<Advice> advice;                  // most time first
@@ -129,6 +143,7 @@ struct Profile {
 
   std::vector<std::array<std::string, 2>>
       operations;                    // name and what it writes: "nc_matmul", "float32[128, 512] psum"
+  std::vector<double> operation_flops;  // of one such instruction, as MFU counts them: products, no transposes
   std::vector<std::string> sources;  // entry 0 is ""
   std::vector<std::string> queues;
   std::vector<std::size_t> core_from;  // first event of each core, and the number of events at the end
@@ -151,16 +166,18 @@ struct Blame {
   Picoseconds engine = 0;    // it occupied its engine (of a DMA: its trigger did)
   Picoseconds latency = 0;   // its result was on the way
   Picoseconds transfer = 0;  // its bytes moved
-  Picoseconds queue = 0;     // between its trigger and its bytes, and between those and the consumer
-  Picoseconds other = 0;     // semaphores, tables, other cores: whatever passed before the next began
-  Picoseconds total() const { return engine + latency + transfer + queue + other; }
+  Picoseconds backlog = 0;   // its transfer waited for those before it
+  Picoseconds queue =
+      0;  // the fixed time between its trigger and its bytes, and between those and the consumer
+  Picoseconds other = 0;  // semaphores, tables, other cores: whatever passed before the next began
+  Picoseconds total() const { return engine + latency + transfer + backlog + queue + other; }
 };
 struct CriticalPath {
   std::vector<std::uint32_t> events;  // in order of time
   std::vector<Blame> blame;           // of each of them
   std::vector<PathPart> parts;
 };
-CriticalPath divide_critical_path(const Timeline& timeline);
+CriticalPath divide_critical_path(const Timeline& timeline, const Timing& timing);
 // A span of time, and the union of many: sorts them, joins those that touch, returns the length of all.
 using Interval = std::pair<Picoseconds, Picoseconds>;
 Picoseconds length_of_union(std::vector<Interval>& intervals);

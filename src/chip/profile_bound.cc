@@ -13,13 +13,10 @@ namespace {
 // A resource that is busy for this share of the time is called the bound; below, it is the order of things.
 constexpr double kBusy = 0.6;
 
-std::string us(double time) { return fmt::format("{:.4g} us", time * 1e6); }
-
 struct CoreLoad {
-  std::array<std::vector<Interval>, 8> work;  // by engine
-  std::array<Picoseconds, 8> trigger{};
-  Picoseconds dma = 0;  // of all DMA engines together
-  std::int64_t software = 0, bytes = 0;
+  std::array<std::vector<Interval>, 8> work, triggers;  // by engine
+  Picoseconds dma = 0;                                  // of all DMA engines together
+  std::int64_t bytes = 0;
 };
 
 }  // namespace
@@ -30,17 +27,12 @@ Bound find_bound(const Profile& p, const Timeline& timeline, const Timing& timin
   for (const Event& e : timeline.events) {
     CoreLoad& load = loads[e.core];
     const auto engine = static_cast<std::size_t>(e.engine);
-    if (e.transfer >= 0) {
-      load.trigger[engine] += e.free - e.start;
-    } else {
-      load.work[engine].emplace_back(e.start, e.free);
-    }
+    (e.transfer >= 0 ? load.triggers : load.work)[engine].emplace_back(e.start, e.free);
   }
   for (const Transfer& t : timeline.transfers) {
     CoreLoad& load = loads[t.core];
     load.dma += t.engine_time;
     load.bytes += t.bytes;
-    load.software += t.dge == Dge::software;
   }
 
   Bound bound;
@@ -60,9 +52,8 @@ Bound find_bound(const Profile& p, const Timeline& timeline, const Timing& timin
       const std::string name(names_of(Engine{})[e]);
       add(name, name + " engine", seconds(length_of_union(load.work[e])));
     }
-    Picoseconds issue = *std::max_element(load.trigger.begin(), load.trigger.end());
-    issue =
-        std::max(issue, picoseconds(static_cast<double>(load.software) * timing.dma.software_issue.value));
+    Picoseconds issue = 0;
+    for (std::vector<Interval>& triggers : load.triggers) issue = std::max(issue, length_of_union(triggers));
     add("dma_issue", "DMA issue", seconds(issue));
     // The DMA engines' work alone: how much of it is bytes at the engines' full speed, how much is one
     // descriptor after another?
@@ -82,7 +73,7 @@ Bound find_bound(const Profile& p, const Timeline& timeline, const Timing& timin
     bound.by = "launch";
     bound.name = "launch";
     bound.share = launch / (launch + total);
-    bound.reason = fmt::format("The launch takes {}, the kernel {}.", us(launch), us(total));
+    bound.reason = fmt::format("The launch takes {}, the kernel {}.", time_text(launch), time_text(total));
     return bound;
   }
   if (!bound.limits.empty() && bound.limits[0].share >= kBusy) {
@@ -90,10 +81,11 @@ Bound find_bound(const Profile& p, const Timeline& timeline, const Timing& timin
     bound.by = first.by == "hbm_bandwidth" ? "dma_bandwidth" : first.by;
     bound.name = first.name;
     bound.share = first.share;
-    bound.reason = fmt::format("{} alone takes {} of {} ({:.0f}%)", first.name, us(first.time), us(total),
-                               first.share * 100);
+    bound.reason = fmt::format("{} alone takes {} of {} ({:.0f}%)", first.name, time_text(first.time),
+                               time_text(total), first.share * 100);
     if (bound.limits.size() > 1)
-      bound.reason += fmt::format("; next is {} with {}", bound.limits[1].name, us(bound.limits[1].time));
+      bound.reason +=
+          fmt::format("; next is {} with {}", bound.limits[1].name, time_text(bound.limits[1].time));
     bound.reason += ".";
     return bound;
   }
@@ -116,7 +108,7 @@ Bound find_bound(const Profile& p, const Timeline& timeline, const Timing& timin
                                     bound.limits[0].name, bound.limits[0].share * 100);
   for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i)
     bound.reason += fmt::format("{}{} {}", i == 0 ? "; the critical path spends " : ", ",
-                                us(largest[i].first), (i == 0 ? "in " : "") + largest[i].second);
+                                time_text(largest[i].first), (i == 0 ? "in " : "") + largest[i].second);
   bound.reason += ".";
   return bound;
 }

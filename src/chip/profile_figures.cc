@@ -177,6 +177,9 @@ void add_figures(Profile& p, const Timeline& timeline, const Timing& timing) {
   const double bandwidth = timing.stack_bandwidth.value * stacks;
   const auto moved = static_cast<double>(traffic.hbm_read + traffic.hbm_written);
   const double ratio = peak / bandwidth;
+  p.roofline = {bandwidth, peak, "bfloat16", {}};
+  for (const char* dtype : {"bfloat16", "float8", "float32"})
+    p.roofline.peaks.emplace_back(dtype, cores * timing.spec[fmt::format("tensor_engine.{}_flops", dtype)]);
   const double intensity = moved > 0 ? traffic.flops / moved : 0;
   f.set("hardware_flops", traffic.flops + traffic.transpose_flops);
   f.set("transpose_flops", traffic.transpose_flops);

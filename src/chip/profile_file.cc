@@ -173,6 +173,7 @@ class Place {
   std::string file_, path_;
 };
 
+constexpr std::int64_t kMostEvents = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;  // sums of two stay whole numbers
 
 template <class Record, std::size_t N>
@@ -229,6 +230,12 @@ void check(const Place& root, const Profile& p) {
     if (e.latency < 0) root["events"]["latency"][i].refuse("is negative");
     if (e.start < 0) root["events"]["start"][i].refuse("leads before the start");
   }
+  for (std::size_t i = 0; i < p.advice.size(); ++i)
+    for (std::size_t r = 0; r < p.advice[i].events.size(); ++r) {
+      const auto [first, count] = p.advice[i].events[r];
+      if (std::uint64_t{first} + count > p.events.size())
+        root["advice"][i]["events"][r].refuse("refers to events that aren't there");
+    }
   for (std::size_t i = 0; i < p.transfers.size(); ++i) {
     const ProfileTransfer& t = p.transfers[i];
     if (!in(t.event, p.events.size())) bad("transfers", "event", i, t.event);
@@ -291,13 +298,17 @@ std::string summary_json(const Profile& p) {
                     {"share", part.share},
                     {"count", part.count}});
   json advice = json::array();
-  for (const Advice& a : p.advice)
+  for (const Advice& a : p.advice) {
+    json events = json::array();
+    for (const auto& [first, count] : a.events) events.push_back({first, count});
     advice.push_back({{"id", a.id},
                       {"title", a.title},
                       {"text", a.text},
                       {"time", a.time},
                       {"share", a.share},
-                      {"sources", a.sources}});
+                      {"sources", a.sources},
+                      {"events", std::move(events)}});
+  }
   json lines = json::array();
   for (const LineFigures& line : p.lines)
     lines.push_back({{"source", line.source},
@@ -365,7 +376,16 @@ std::string to_json(const Profile& p) {
   add("causes", text_of(names_json(names_of(Cause{}))));
   add("memories", text_of(names_json(std::span<const std::string_view>(kMemories))));
   add("modes", text_of(names_json(std::span<const std::string_view>(kModes))));
-  add("operations", text_of(p.operations));
+  json operations = json::array();
+  for (std::size_t i = 0; i < p.operations.size(); ++i)
+    operations.push_back({p.operations[i][0], p.operations[i][1], p.operation_flops[i]});
+  add("operations", text_of(operations));
+  json peaks = json::array();
+  for (const auto& [dtype, flops] : p.roofline.peaks) peaks.push_back({{"dtype", dtype}, {"flops", flops}});
+  add("roofline", text_of({{"bandwidth", p.roofline.bandwidth},
+                           {"mfu_peak", p.roofline.mfu_peak},
+                           {"dtype", p.roofline.dtype},
+                           {"peaks", peaks}}));
   add("sources", text_of(p.sources));
   add("queues", text_of(p.queues));
   add("core_from", text_of(p.core_from));
@@ -385,6 +405,8 @@ Profile parse_profile(std::string_view text, const std::string& where) {
         fmt::format("byte {} of {}: {}", at, text.size(),
                     error.byte > text.size() ? "the file ends in the middle" : "this is no JSON"),
         "Write the profile again with `headway kernel profile --save`");
+  } catch (const json::out_of_range&) {
+    throw InputError(where, "holds a number that is too large");
   }
   const Place root(parsed, where, "");
   if (!parsed.is_object() || parsed.value("format", json()) != json(kFormat))
@@ -424,10 +446,20 @@ Profile parse_profile(std::string_view text, const std::string& where) {
         {path[i]["what"].text(), static_cast<Cause>(path[i]["cause"].one_of(names_of(Cause{}))),
          path[i]["time"].number(), path[i]["share"].number(), path[i]["count"].whole(0, kFar)});
   const Place advice = root["advice"];
-  for (std::size_t i = 0; i < advice.size(); ++i)
-    p.advice.push_back({advice[i]["id"].text(), advice[i]["title"].text(), advice[i]["text"].text(),
-                        advice[i]["time"].number(), advice[i]["share"].number(),
-                        advice[i]["sources"].texts()});
+  for (std::size_t i = 0; i < advice.size(); ++i) {
+    p.advice.push_back({advice[i]["id"].text(),
+                        advice[i]["title"].text(),
+                        advice[i]["text"].text(),
+                        advice[i]["time"].number(),
+                        advice[i]["share"].number(),
+                        advice[i]["sources"].texts(),
+                        {}});
+    const Place runs = advice[i]["events"];
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      if (runs[r].size() != 2) runs[r].refuse("isn't a first event and how many");
+      p.advice.back().events.emplace_back(runs[r][0].whole(0, kMostEvents), runs[r][1].whole(1, kMostEvents));
+    }
+  }
   const Place lines = root["lines"];
   for (std::size_t i = 0; i < lines.size(); ++i)
     p.lines.push_back({lines[i]["source"].text(), lines[i]["operations"].text(), lines[i]["time"].number(),
@@ -447,9 +479,14 @@ Profile parse_profile(std::string_view text, const std::string& where) {
     p.counters.push_back(read_counter(root["counters"][i], p.cores));
   const Place operations = root["operations"];
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (operations[i].size() != 2) operations[i].refuse("isn't a name and what it writes");
+    if (operations[i].size() != 3) operations[i].refuse("isn't a name, what it writes and its FLOPs");
     p.operations.push_back({operations[i][0].text(), operations[i][1].text()});
+    p.operation_flops.push_back(operations[i][2].number());
   }
+  const Place roofline = root["roofline"], peaks = roofline["peaks"];
+  p.roofline = {roofline["bandwidth"].number(), roofline["mfu_peak"].number(), roofline["dtype"].text(), {}};
+  for (std::size_t i = 0; i < peaks.size(); ++i)
+    p.roofline.peaks.emplace_back(peaks[i]["dtype"].text(), peaks[i]["flops"].number());
   p.sources = root["sources"].texts();
   p.queues = root["queues"].texts();
   read_columns(root["events"], p.events, kEventColumns);

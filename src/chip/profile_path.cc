@@ -24,7 +24,7 @@ Picoseconds length_of_union(std::vector<Interval>& intervals) {
   return length;
 }
 
-CriticalPath divide_critical_path(const Timeline& timeline) {
+CriticalPath divide_critical_path(const Timeline& timeline, const Timing& timing) {
   CriticalPath path;
   path.events = critical_path(timeline);
   path.blame.resize(path.events.size());
@@ -57,7 +57,11 @@ CriticalPath divide_critical_path(const Timeline& timeline) {
       // The engine may go on while the bytes move.
       if (cause != Cause::engine && cause != Cause::table) {
         const Transfer& transfer = timeline.transfers[static_cast<std::size_t>(event.transfer)];
-        pass(transfer.start, end, "DMA start", cause, blame.queue);
+        const bool hardware = transfer.dge == Dge::hardware && timing.dma.hardware_start_latency.value > 0;
+        const Constant& latency = hardware ? timing.dma.hardware_start_latency : timing.dma.start_latency;
+        pass(std::min(transfer.start, event.start + picoseconds(latency.value)), end, "DMA start", cause,
+             blame.queue);
+        pass(transfer.start, end, "DMA queue", cause, blame.backlog);
         pass(transfer.end, end, "DMA transfer", cause, blame.transfer);
         pass(transfer.visible, end, "DMA completion", cause, blame.queue);
       }

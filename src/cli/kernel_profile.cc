@@ -73,7 +73,7 @@ void time(const Options& o) {
   const chip::Trust trust = chip::trust_of(timeline);
   const double total = chip::seconds(timeline.total), launch = chip::seconds(timeline.launch);
   fmt::print("{} on {}: {}\n", s.programs[0].kernel, spec.name, trust_text(total, trust));
-  if (launch > 0) fmt::print("with the launch: {}\n", time_text(total + launch));
+  if (launch > 0) fmt::print("with the launch: {}\n", chip::time_text(total + launch));
   for (const std::string& warning : timeline.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (o.json) {
     nlohmann::json line = {{"kernel", s.programs[0].kernel},

@@ -14,6 +14,7 @@ namespace headway::cli {
 
 using chip::EngineFigures;
 using chip::Profile;
+using chip::time_text;
 
 namespace {
 
@@ -186,15 +187,6 @@ std::string lines_text(const Profile& p) {
 }
 
 }  // namespace
-
-std::string time_text(double seconds) {
-  const double s = std::abs(seconds);
-  if (s == 0) return "0 us";
-  if (s < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
-  if (s < 1e-3) return fmt::format("{:.{}f} us", seconds * 1e6, s < 1e-4 ? 2 : 1);
-  if (s < 1) return fmt::format("{:.{}f} ms", seconds * 1e3, s < 0.1 ? 3 : 1);
-  return fmt::format("{:.3f} s", seconds);
-}
 
 std::string trust_text(double total, const chip::Trust& trust) {
   std::string out = time_text(total);

@@ -7,8 +7,6 @@
 
 namespace headway::cli {
 
-// "31.4 us", "28.2 ms": a time in seconds to three or four digits.
-std::string time_text(double seconds);
 // "31.4 us, between 29 and 34 us; rests on 12% documented, ... numbers": what is printed wherever a time is.
 // Times in seconds.
 std::string trust_text(double total, const chip::Trust& trust);

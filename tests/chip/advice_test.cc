@@ -110,6 +110,42 @@ TEST(Advice, ThroughHbm) {
   EXPECT_EQ(found(false).time, 0);
 }
 
+TEST(Advice, Reloads) {
+  const auto found = [](std::int64_t read) {
+    TimelineBuilder b;
+    const Tile x = b.nki.input("x", DType::f32, {128, 2048}), t = b.nki.sbuf(DType::f32, {128, 2048});
+    ten_dmas(b, 0, 1048576, 256, 16, [&] { dma_copy(t, x); });
+    b.finish();
+    b.timeline.cores[0].traffic.hbm_read = read;
+    const Profile p = profile(b.timeline, trn2_timing());
+    const auto a =
+        std::find_if(p.advice.begin(), p.advice.end(), [](const Advice& a) { return a.id == "reloads"; });
+    return a == p.advice.end() ? 0 : a->time;
+  };
+  EXPECT_NEAR(found(4 * 1048576), 7500 * kNs, 1e-12);
+  EXPECT_EQ(found(1048576), 0);
+}
+
+TEST(Advice, ATransferThatWaitsForOthersWaitsForTheirDescriptors) {
+  TimelineBuilder b;
+  const Tile x = b.nki.input("x", DType::f32, {128, 64}), t = b.nki.sbuf(DType::f32, {128, 64});
+  dma_copy(t, x);
+  // 4000 ns until its bytes move: the start's latency, then the queue.
+  Transfer& transfer = b.dma(Engine::sync, 0, 0, 4000, 5000, 0, 32768, 128);
+  transfer.engine_time = 16 * (transfer.end - transfer.start);
+  const double ideal = 32768 / (16 * trn2()["dma.engine_bandwidth"]),
+               wait = 4000 * kNs - trn2()["dma.start_latency"];
+  EXPECT_NEAR(advice(b, "small-descriptors").time, (wait + 1000 * kNs) * (1 - ideal / (1000 * kNs)), 1e-12);
+}
+
+TEST(Advice, NamesTheEventsOnce) {
+  TimelineBuilder b;
+  const Tile s = b.nki.sbuf(DType::f32, {32, 512});
+  ten(b, Engine::vector, [&] { memset(s, 0.0f); });
+  EXPECT_EQ(advice(b, "few-partitions").events,
+            (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 10}}));
+}
+
 TEST(Advice, SingleBuffers) {
   const auto found = [](Cause cause) {
     TimelineBuilder b;

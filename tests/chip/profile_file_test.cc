@@ -112,6 +112,7 @@ TEST(ProfileFile, SaysWhatIsWrongAndWhere) {
         Case{"/critical_events/0", 6, "critical_events[0]"},
         Case{"/counters/0/time/1", 0, "counters[0].time[1]: is 0"},
         Case{"/counters/0/core", 1, "counters[0].core"},
+        Case{"/advice/0/events/0/1", 100, "advice[0].events[0]: refers to events"},
         Case{"/engines/1", "brain", "engines: has other names"},
         Case{"/operations/0", {"x"}, "operations[0]"},
         Case{"/critical_path/0/cause", "luck", "critical_path[0].cause: 'luck' isn't known"}}) {
