@@ -496,6 +496,12 @@ class CoreRun {
     queue_event_[stream] = index;
     move(event, cost, way.queue, event.start + start_latency(timing_, way.dge, cost.dma.engines), 0);
     transfers_.back().dge = way.dge;
+    bool source = false;  // what is read first; indices follow
+    for_each_view(instruction, program_, [&](const View& view, Access access) {
+      const Buffer buffer = program_.tensors[view.tensor].buffer;
+      if (access != Access::read) transfers_.back().to = buffer;
+      if (access != Access::write && !source) transfers_.back().from = buffer, source = true;
+    });
     finish(instruction, event, kEngines + way.queue, cost);
   }
 
@@ -533,6 +539,9 @@ class CoreRun {
     traffic_.hbm_written += cost.dma.hbm_written;
     traffic_.sbuf_read += cost.dma.sbuf_read;
     traffic_.sbuf_written += cost.dma.sbuf_written;
+    for_each_view(*program_.instructions[event.instruction], program_, [&](const View& view, Access access) {
+      (access == Access::read ? transfer.from : transfer.to) = program_.tensors[view.tensor].buffer;
+    });
     transfers_.push_back(transfer);
   }
 

@@ -148,6 +148,9 @@ TEST(Timeline, TransfersMoveEveryByteOnce) {
   EXPECT_EQ(t.transfers.size(), 10u);
   for (const Transfer& x : t.transfers) {
     EXPECT_EQ(x.bytes, bytes / 5);
+    const bool load = x.to == Buffer::sbuf;
+    EXPECT_EQ(x.from, load ? Buffer::shared_hbm : Buffer::sbuf);
+    EXPECT_TRUE(load || x.to == Buffer::shared_hbm);
     EXPECT_LT(t.events[x.event].start, x.start);
     EXPECT_LT(x.start, x.end);
     EXPECT_LT(x.end, x.visible);
