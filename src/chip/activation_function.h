@@ -53,8 +53,8 @@ struct ValidRange {
 };
 ValidRange valid_range(Function function);
 
-// Functions of one number are in one table and need no load between them; -1: needs none. Which share a table isn't
-// public; taken: arithmetic needs none, functions that are made of one another share one.
+// Functions of one number are in one table and need no load between them; -1: needs none. Which share a table
+// isn't public; taken: arithmetic needs none, functions that are made of one another share one.
 int table_of(Function function);
 
 // A bias that changes nothing: x + -0 is x for every x, which x + 0 isn't.

@@ -1,5 +1,5 @@
-// What an instruction asks of the machine: time on its engine, work for the DMA engines. Costs depend on shapes,
-// dtypes, buffers and parameters, never on data; when things happen is the timeline's business.
+// What an instruction asks of the machine: time on its engine, work for the DMA engines. Costs depend on
+// shapes, dtypes, buffers and parameters, never on data; when things happen is the timeline's business.
 #pragma once
 
 #include <array>
@@ -27,26 +27,27 @@ enum class Dge : std::uint8_t { static_ring, software, hardware };
 struct DmaWork {
   bool any = false;
   Dge dge = Dge::static_ring;
-  bool dge_open = false;            // the kernel left it open: the lowering decides
+  bool dge_open = false;  // the kernel left it open: the lowering decides
   std::int64_t descriptors = 0;
-  std::int64_t bytes = 0;           // moved: what arrives
+  std::int64_t bytes = 0;             // moved: what arrives
   std::int64_t descriptor_bytes = 0;  // of a typical one: a run that is contiguous on both sides
   int engines = 0;
-  Picoseconds engine_time = 0;      // of the engine with the most to do, alone on the machine
+  Picoseconds engine_time = 0;  // of the engine with the most to do, alone on the machine
   std::int64_t hbm_read = 0, hbm_written = 0, sbuf_read = 0, sbuf_written = 0;
 };
 
 struct Cost {
-  // Until the engine can begin the next instruction, and until the result can be read (not less). Of a DMA: how
-  // long its trigger keeps the engine that issues it. The array's cycles come on top.
+  // Until the engine can begin the next instruction, and until the result can be read (not less). Of a DMA:
+  // how long its trigger keeps the engine that issues it. Of a meeting: from the last core's arrival on. The
+  // array's cycles come on top.
   Picoseconds busy = 0, latency = 0;
   ArrayWork array;
   DmaWork dma;
-  int table = -1;             // of the scalar engine's functions, to be loaded first; -1: any will do
-  double flops = 0;           // multiplications and additions of a product, as the profiler counts them
-  bool transpose = false;     // a product that only moves elements
-  Basis basis;                // what busy + latency (the array's and DMA's time too) rests on
-  bool calibrated = true;     // the shape lies within what has been measured
+  int table = -1;          // of the scalar engine's functions, to be loaded first; -1: any will do
+  double flops = 0;        // multiplications and additions of a product, the same for every dtype
+  bool transpose = false;  // a product that only moves elements
+  Basis basis;             // what busy + latency (the array's and DMA's time too) rests on
+  bool calibrated = true;  // the shape lies within what has been measured
 };
 
 // What `Instruction::cost` has at hand.

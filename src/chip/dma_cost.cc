@@ -128,7 +128,8 @@ Cost dma_cost(const Costing& costing, DgeMode mode, bool needs_software, const D
 
 namespace {
 
-Picoseconds grown(const Timing& timing, const Constant& least, const Constant& full, std::int64_t descriptors) {
+Picoseconds grown(const Timing& timing, const Constant& least, const Constant& full,
+                  std::int64_t descriptors) {
   const double all = static_cast<double>(timing.spec.partitions);
   const double share = std::min(static_cast<double>(descriptors), all) / all;
   return picoseconds(least.value + (full.value - least.value) * share);

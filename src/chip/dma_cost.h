@@ -42,14 +42,14 @@ void add_transfer(const Costing& costing, const View& dst, const View& src, cons
 Cost dma_cost(const Costing& costing, DgeMode mode, bool needs_software, const DmaWork& work,
               const Duration& time);
 
-// Software writes descriptors one by one: from a semaphore to the trigger, and from trigger to trigger. Grows from
-// the least with the descriptors, up to one a partition; longer lists are written while others move.
+// Software writes descriptors one by one: from a semaphore to the trigger, and from trigger to trigger. Grows
+// from the least with the descriptors, up to one a partition; longer lists are written while others move.
 Picoseconds software_wait(const Timing& timing, std::int64_t descriptors);
 Picoseconds software_issue(const Timing& timing, std::int64_t descriptors);
 // From a trigger to the bytes: the engines start one after another, and this is when their middle does.
 Picoseconds start_latency(const Timing& timing, Dge dge, int engines);
-// What HBM is read for comes to some engines later than to others, and stalls them: how much later than its descriptors
-// take the last of them ends. Not longer than they work: short loads have little to stall.
+// What HBM is read for comes to some engines later than to others, and stalls them: how much later than its
+// descriptors take the last of them ends. Not longer than they work: short loads have little to stall.
 Picoseconds load_spread(const Timing& timing, const DmaWork& work);
 
 }  // namespace headway::chip
