@@ -72,8 +72,9 @@ void time(const Options& o) {
   const chip::Timeline timeline = timeline_of(s, timing);
   const chip::Trust trust = chip::trust_of(timeline);
   const double total = chip::seconds(timeline.total), launch = chip::seconds(timeline.launch);
+  const double latency = chip::seconds(timeline.total + timeline.launch);
   fmt::print("{} on {}: {}\n", s.programs[0].kernel, spec.name, trust_text(total, trust));
-  if (launch > 0) fmt::print("with the launch: {}\n", chip::time_text(total + launch));
+  if (launch > 0) fmt::print("with the launch: {}\n", chip::time_text(latency));
   for (const std::string& warning : timeline.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (o.json) {
     nlohmann::json line = {{"kernel", s.programs[0].kernel},
@@ -82,7 +83,7 @@ void time(const Options& o) {
                            {"arguments", s.arguments},
                            {"total_time", total},
                            {"launch_time", launch},
-                           {"latency", total + launch},
+                           {"latency", latency},
                            {"low", trust.low},
                            {"high", trust.high},
                            {"uncalibrated", trust.uncalibrated},

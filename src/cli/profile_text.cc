@@ -220,7 +220,7 @@ std::string profile_text(const Profile& p) {
 }
 
 std::string comparison_text(const Profile& a, const Profile& b) {
-  TextTable table({"", "this", "other", "change"},
+  TextTable table({"", "against", "this", "change"},
                   {TextTable::left, TextTable::right, TextTable::right, TextTable::right});
   const auto add = [&](const std::string& name, double x, double y, const auto& text) {
     const std::string change = x == y ? "=" : x == 0 ? "" : fmt::format("{:+.1f}%", (y - x) / x * 100);
@@ -231,7 +231,7 @@ std::string comparison_text(const Profile& a, const Profile& b) {
   const auto sizes = [](double n) { return bytes_text(n); };
   for (const auto& [name, value] : a.figures.all()) {
     if (!b.figures.has(name)) continue;
-    const double x = value, y = b.figures[name];
+    const double x = b.figures[name], y = value;
     if (x == 0 && y == 0) continue;
     if (name.ends_with("_percent")) {
       const auto shares = [](double s) { return percent(s); };
@@ -264,10 +264,10 @@ std::string comparison_text(const Profile& a, const Profile& b) {
   std::stable_sort(names.begin(), names.end(), [&](const std::string& x, const std::string& y) {
     return std::max(time_of(a, x), time_of(b, x)) > std::max(time_of(a, y), time_of(b, y));
   });
-  TextTable path({"critical path", "this", "other", "change"},
+  TextTable path({"critical path", "against", "this", "change"},
                  {TextTable::left, TextTable::right, TextTable::right, TextTable::right});
   for (const std::string& name : names) {
-    const double x = time_of(a, name), y = time_of(b, name);
+    const double x = time_of(b, name), y = time_of(a, name);
     path.add({name, time_text(x), time_text(y), (y < x ? "-" : "+") + time_text(std::abs(y - x))});
   }
   return out + '\n' + path.text();

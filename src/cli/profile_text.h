@@ -12,7 +12,7 @@ namespace headway::cli {
 std::string trust_text(double total, const chip::Trust& trust);
 
 std::string profile_text(const chip::Profile& profile);
-// The figures of both, and how they differ.
+// The figures of both, and how the first differs from the other.
 std::string comparison_text(const chip::Profile& profile, const chip::Profile& other);
 
 }  // namespace headway::cli

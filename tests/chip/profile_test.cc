@@ -174,6 +174,10 @@ TEST(Profile, ARealTimelineIsDividedWithoutRestToo) {
   EXPECT_EQ(p.figures["matmul_instruction_count"], 16);
   EXPECT_EQ(p.figures["activate_instruction_count"], 4);
   EXPECT_EQ(p.figures["dma_transfer_count"], 8);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(is_hbm(p.transfers[i].from), i % 2 == 0) << i;
+    EXPECT_EQ(is_hbm(p.transfers[i].to), i % 2 == 1) << i;
+  }
 }
 
 TEST(Profile, MemoryIsOccupiedFromFirstToLastUse) {
