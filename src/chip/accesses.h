@@ -9,8 +9,8 @@
 
 namespace headway::chip {
 
-// The partitions and bytes that enclose a view; in HBM one partition and the bytes of the tensor. With an address, as
-// the memory counts them.
+// The partitions and bytes that enclose a view; in HBM one partition and the bytes of the tensor. With an
+// address, as the memory counts them.
 struct Box {
   std::int32_t partition = 0, partition_end = 0;
   std::int64_t byte = 0, byte_end = 0;
@@ -40,8 +40,8 @@ class Accesses {
     bool write = false;
   };
 
-  // Calls f(past) for each access that one to `view` has to wait for: writes, and for a write reads too. Exact
-  // where boxes say that they meet but views needn't (chip/check.h, may_overlap).
+  // Calls f(past) for each access that one to `view` has to wait for: writes, and for a write reads too.
+  // Exact where boxes say that they meet but views needn't (chip/check.h, may_overlap).
   template <class F>
   void before(const Program& program, const View& view, const Box& box, bool write, F&& f) const {
     for (const Past& past : all_)

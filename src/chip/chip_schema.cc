@@ -206,7 +206,8 @@ constexpr Rule kRules[] = {
     {"server.network_bandwidth", number, "B/s", 1e9, 1e15, required, "of a server to others over EFA"},
     {"host.pcie_bandwidth", number, "B/s", 1e8, 1e13, optional, "between a chip and its host"},
 
-    {"trust.documented", number, "1", 0, 10, required, "relative error of times that rest on documented numbers"},
+    {"trust.documented", number, "1", 0, 10, required,
+     "relative error of times that rest on documented numbers"},
     {"trust.measured", number, "1", 0, 10, required, "the same of measured ones"},
     {"trust.fitted", number, "1", 0, 10, required, "the same of fitted ones"},
     {"trust.assumed", number, "1", 0, 10, required, "the same of assumed ones"},

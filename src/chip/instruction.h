@@ -1,5 +1,6 @@
-// One instruction: its operands, whether it is legal, what it means. Each is a small struct in the file of its engine; to add one,
-// write the struct and add it to the list at the end of that file (docs/architecture.md).
+// One instruction: its operands, whether it is legal, what it means. Each is a small struct in the file of
+// its engine; to add one, write the struct and add it to the list at the end of that file
+// (docs/architecture.md).
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,16 @@ struct Instruction {
   virtual ~Instruction() = default;
   // NKI's name: "tensor_tensor".
   virtual std::string_view name() const = 0;
-  // Shows every operand and parameter but `engine` to `fields`, which may change them (reading a program file does).
+  // Shows every operand and parameter but `engine` to `fields`, which may change them (reading a program file
+  // does).
   virtual void visit(Fields& fields) = 0;
-  // Reports each rule of the hardware that the instruction breaks. The views themselves (rank, bounds, partition starts, index
-  // operands) have been checked before and are sound.
+  // Reports each rule of the hardware that the instruction breaks. The views themselves (rank, bounds,
+  // partition starts, index operands) have been checked before and are sound.
   virtual void check(Check& check) const = 0;
   // Computes on a core's memory. Only after a check without reports.
   virtual void apply(Core& core) const = 0;
-  // The engines that can run it, given its operands: those it names for itself, before `engine` narrows them to one.
+  // The engines that can run it, given its operands: those it names for itself, before `engine` narrows them
+  // to one.
   virtual Engines engines(const Check& check) const = 0;
   // What it asks of the machine when `costing.engine` runs it (chip/cost.h). Never looks at data.
   virtual Cost cost(const Costing& costing) const;
@@ -45,8 +48,8 @@ struct Instruction {
   bool broken = false;  // reported while collecting diagnostics: running it poisons what it would write
 };
 
-// Instructions at which cores of a launch meet. A core that reaches one waits until every core named by `participants` waits at
-// one with the same key; then `meet` runs once for all and they go on.
+// Instructions at which cores of a launch meet. A core that reaches one waits until every core named by
+// `participants` waits at one with the same key; then `meet` runs once for all and they go on.
 struct Meeting : Instruction {
   struct Key {
     std::string_view kind;

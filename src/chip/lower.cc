@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xffffffffu;
 
-// The first and last instruction that uses each tensor. What a loop uses of a tensor that was declared before it
-// lives through all rounds.
+// The first and last instruction that uses each tensor. What a loop uses of a tensor that was declared before
+// it lives through all rounds.
 void find_lives(const Program& program, std::vector<Placement>& lives) {
   const std::size_t count = program.instructions.size();
   // Where loops end, by the place of their begin.
@@ -49,8 +49,8 @@ void find_lives(const Program& program, std::vector<Placement>& lives) {
   }
 }
 
-// The bytes of a partition of one memory, handed out in turns: the search for room goes on where the last one was
-// found, so what was freed longest ago comes first.
+// The bytes of a partition of one memory, handed out in turns: the search for room goes on where the last one
+// was found, so what was freed longest ago comes first.
 class Memory {
  public:
   Memory(std::int64_t size, std::int64_t granule) : size_(size), granule_(granule) { free_[0] = size; }
@@ -147,7 +147,10 @@ class Memory {
 class Lowering {
  public:
   Lowering(const Program& program, const Spec& spec)
-      : program_(program), sbuf_(spec.sbuf_usable_bytes, 32), psum_(spec.psum_bytes, spec.psum_bank_bytes), spec_(spec) {}
+      : program_(program),
+        sbuf_(spec.sbuf_usable_bytes, 32),
+        psum_(spec.psum_bytes, spec.psum_bank_bytes),
+        spec_(spec) {}
 
   Lowered run() {
     const std::size_t count = program_.tensors.size();
@@ -202,7 +205,8 @@ class Lowering {
     p.partitions = static_cast<std::int32_t>(t.partitions());
     p.bytes = t.row_bytes();
     Memory& m = memory(t);
-    if (t.address) {  // shares the memory with whoever has the same place; order comes from the bytes themselves
+    if (t.address) {  // shares the memory with whoever has the same place; order comes from the bytes
+                      // themselves
       p.partition = t.address->partition;
       p.byte = t.address->byte;
       m.take_at(p.byte, p.bytes);
@@ -223,7 +227,8 @@ class Lowering {
     peak = std::max(peak, used(t));
   }
 
-  // Takes the live tensor of that memory whose last use is farthest away out of it, unless that is `id` itself.
+  // Takes the live tensor of that memory whose last use is farthest away out of it, unless that is `id`
+  // itself.
   bool spill_one(TensorId id) {
     const Tensor& t = program_.tensors[id];
     const Placement& p = out_.placements[id];
@@ -254,11 +259,12 @@ class Lowering {
       names += fmt::format("{}'{}' of {} B{}", i ? ", " : "", other.name, largest[i].first,
                            where.empty() ? "" : " (" + where + ")");
     }
-    out_.warnings.push_back(fmt::format(
-        "{} overflows at '{}' of {} B a partition (there are {}): what doesn't fit is spilled to HBM. The largest "
-        "live tensors are {}. Smaller tiles, or fewer alive at a time, avoid that",
-        t.buffer == Buffer::sbuf ? "SBUF" : "PSUM", t.name, out_.placements[id].bytes,
-        t.buffer == Buffer::sbuf ? spec_.sbuf_usable_bytes : spec_.psum_bytes, names));
+    out_.warnings.push_back(
+        fmt::format("{} overflows at '{}' of {} B a partition (there are {}): what doesn't fit is spilled to "
+                    "HBM. The largest "
+                    "live tensors are {}. Smaller tiles, or fewer alive at a time, avoid that",
+                    t.buffer == Buffer::sbuf ? "SBUF" : "PSUM", t.name, out_.placements[id].bytes,
+                    t.buffer == Buffer::sbuf ? spec_.sbuf_usable_bytes : spec_.psum_bytes, names));
   }
 
   const Program& program_;

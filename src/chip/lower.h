@@ -1,6 +1,6 @@
 // What the vendor's compiler does with a program before it runs: places for tensors that have none, reuse of
-// memory, spills. Engines that the kernel left open and DMA queues are chosen by the timeline, which knows who is
-// free first.
+// memory, spills. Engines that the kernel left open and DMA queues are chosen by the timeline, which knows
+// who is free first.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Placement {
 };
 
 struct Lowered {
-  std::vector<Placement> placements;       // one a tensor; `bytes` 0 for those in HBM and those never used
+  std::vector<Placement> placements;  // one a tensor; `bytes` 0 for those in HBM and those never used
   // Tensors whose memory tensor t takes over: it must wait for their last uses. Flat lists: those of t are
   // predecessors[predecessors_from[t] .. predecessors_from[t + 1]).
   std::vector<std::uint32_t> predecessors_from;
@@ -33,8 +33,8 @@ struct Lowered {
   std::vector<std::string> warnings;  // "SBUF overflows: ..., the largest live tensors are ..."
 };
 
-// Memory is handed out as by a first-in-first-out free list: what was freed longest ago is used first, so that
-// buffers rotate. Throws KernelError for one tensor larger than its memory, and where PSUM overflows.
+// Memory is handed out as by a first-in-first-out free list: what was freed longest ago is used first, so
+// that buffers rotate. Throws KernelError for one tensor larger than its memory, and where PSUM overflows.
 Lowered lower(const Program& program, const Spec& spec);
 
 }  // namespace headway::chip

@@ -8,8 +8,8 @@
 
 namespace headway::chip {
 
-// Calls f(const View&, Access) for each view of the instruction, index views of dynamic offsets included (they are
-// read). The cheap form of operand_views.
+// Calls f(const View&, Access) for each view of the instruction, index views of dynamic offsets included
+// (they are read). The cheap form of operand_views.
 template <class F>
 class ViewVisitor final : public Fields {
  public:

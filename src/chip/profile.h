@@ -113,9 +113,9 @@ struct Advice {
 
 // What the machine allows all cores of a launch together.
 struct Roofline {
-  double bandwidth = 0;  // B/s of HBM
-  double mfu_peak = 0;   // FLOP/s that MFU refers to
-  std::string dtype;     // whose peak that is
+  double bandwidth = 0;                               // B/s of HBM
+  double mfu_peak = 0;                                // FLOP/s that MFU refers to
+  std::string dtype;                                  // whose peak that is
   std::vector<std::pair<std::string, double>> peaks;  // FLOP/s of the tensor engine by dtype
 };
 
@@ -142,8 +142,9 @@ struct Profile {
   std::vector<std::string> warnings;
 
   std::vector<std::array<std::string, 2>>
-      operations;                    // name and what it writes: "nc_matmul", "float32[128, 512] psum"
-  std::vector<double> operation_flops;  // of one such instruction, as MFU counts them: products, no transposes
+      operations;  // name and what it writes: "nc_matmul", "float32[128, 512] psum"
+  std::vector<double>
+      operation_flops;               // of one such instruction, as MFU counts them: products, no transposes
   std::vector<std::string> sources;  // entry 0 is ""
   std::vector<std::string> queues;
   std::vector<std::size_t> core_from;  // first event of each core, and the number of events at the end

@@ -1,5 +1,6 @@
-// Rates that many share over time: the DMA engines of a core, the HBM of a stack. Time is cut into short bins; each
-// bin has so much to give. Who comes later in the program, but earlier in time, finds the gaps that others left.
+// Rates that many share over time: the DMA engines of a core, the HBM of a stack. Time is cut into short
+// bins; each bin has so much to give. Who comes later in the program, but earlier in time, finds the gaps
+// that others left.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,9 @@ class SharedRate {
   // `rate`: what a picosecond gives, in whatever unit demands are in.
   explicit SharedRate(double rate) : per_bin_(rate * kBin) {}
 
-  double left(std::size_t bin) const { return bin < taken_.size() ? per_bin_ - static_cast<double>(taken_[bin]) : per_bin_; }
+  double left(std::size_t bin) const {
+    return bin < taken_.size() ? per_bin_ - static_cast<double>(taken_[bin]) : per_bin_;
+  }
   double per_bin() const { return per_bin_; }
   void take(std::size_t bin, double amount) {
     if (bin >= taken_.size()) taken_.resize(std::max(bin + 1, taken_.size() * 2), 0.0f);

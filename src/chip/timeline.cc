@@ -21,8 +21,8 @@
 namespace headway::chip {
 
 std::span<const std::string_view> names_of(Cause) {
-  static constexpr std::array<std::string_view, 9> kNames = {"nothing", "engine", "operand", "overwrite", "memory",
-                                                             "table",   "queue",  "meeting", "edge"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "nothing", "engine", "operand", "overwrite", "memory", "table", "queue", "meeting", "edge"};
   return kNames;
 }
 
@@ -30,10 +30,19 @@ namespace {
 
 constexpr std::size_t kEngines = 7;
 // Who does things in order: the engines, then the DMA queues.
-enum Queue : std::uint8_t { software_load, software_store, hardware_load, hardware_store, collective, spill, kQueues };
+enum Queue : std::uint8_t {
+  software_load,
+  software_store,
+  hardware_load,
+  hardware_store,
+  collective,
+  spill,
+  kQueues
+};
 constexpr std::size_t kActors = kEngines + kQueues;
-constexpr std::string_view kQueueNames[] = {"gpsimd software loads", "gpsimd software stores", "sync hardware loads",
-                                            "scalar hardware stores", "collectives", "spills"};
+constexpr std::string_view kQueueNames[] = {"gpsimd software loads", "gpsimd software stores",
+                                            "sync hardware loads",   "scalar hardware stores",
+                                            "collectives",           "spills"};
 
 bool is_dma(Engines legal) { return legal.has(Engine::dma); }
 
@@ -52,8 +61,9 @@ struct Wait {
   }
 };
 
-// An engine's time. Instructions take it in program order, but one whose operands are there may fill the time in
-// which the engine waited for an earlier one: the vendor's compiler schedules, within what data and memory allow.
+// An engine's time. Instructions take it in program order, but one whose operands are there may fill the time
+// in which the engine waited for an earlier one: the vendor's compiler schedules, within what data and memory
+// allow.
 class EngineTime {
  public:
   struct Slot {
@@ -107,8 +117,8 @@ using Stacks = std::vector<SharedRate>;
 
 class CoreRun {
  public:
-  CoreRun(const Program& program, int number, const Timing& timing, Stacks& stacks, const TimeOptions& options,
-          std::uint64_t& budget)
+  CoreRun(const Program& program, int number, const Timing& timing, Stacks& stacks,
+          const TimeOptions& options, std::uint64_t& budget)
       : program_(program),
         number_(number),
         timing_(timing),
@@ -118,8 +128,9 @@ class CoreRun {
         lowered_(lower(program, timing.spec)),
         clock_(timing.tensor),
         dma_(timing.dma.engines.value),
-        hbm_(stacks[static_cast<std::size_t>(number / std::max<std::int64_t>(timing.spec.cores_per_stack, 1)) %
-                    stacks.size()]) {
+        hbm_(
+            stacks[static_cast<std::size_t>(number / std::max<std::int64_t>(timing.spec.cores_per_stack, 1)) %
+                   stacks.size()]) {
     const std::size_t tensors = program.tensors.size();
     tensors_.resize(tensors);
     // Order matters only where somebody reads what somebody writes.
@@ -137,7 +148,8 @@ class CoreRun {
       tensors_[t].tracked = is_on_chip(program.tensors[t].buffer) || uses[t] == 3;
     registers_.resize(program.registers);
     for (const Edge& edge : program.edges) edges_.push_back(edge);
-    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.after < b.after; });
+    std::stable_sort(edges_.begin(), edges_.end(),
+                     [](const Edge& a, const Edge& b) { return a.after < b.after; });
     if (!edges_.empty()) event_of_.assign(program.instructions.size(), -1);
     events_.reserve(program.instructions.size());
     transfers_.reserve(transfers);
@@ -148,8 +160,9 @@ class CoreRun {
     while (next_ < program_.instructions.size()) {
       const Instruction& instruction = *program_.instructions[next_];
       if (budget_ == 0)
-        throw InputError(program_.kernel, fmt::format("more than {} instructions; is there a loop without an end?",
-                                                      options_.max_instructions));
+        throw InputError(program_.kernel,
+                         fmt::format("more than {} instructions; is there a loop without an end?",
+                                     options_.max_instructions));
       --budget_;
       if (program_.registers > 0 && control(instruction)) continue;
       if (instruction.meeting()) return true;
@@ -290,12 +303,13 @@ class CoreRun {
   // --- What an instruction waits for ---
 
   Picoseconds semaphore(Engine engine) const {
-    const Constant& own = engine == Engine::tensor ? timing_.semaphore_tensor_latency : timing_.semaphore_latency;
+    const Constant& own =
+        engine == Engine::tensor ? timing_.semaphore_tensor_latency : timing_.semaphore_latency;
     return picoseconds(own.value > 0 ? own.value : timing_.semaphore_latency.value);
   }
 
-  void wait_on(Wait& wait, std::uint8_t by, std::uint32_t event, Picoseconds done, std::size_t actor, Engine engine,
-               Cause cause) const {
+  void wait_on(Wait& wait, std::uint8_t by, std::uint32_t event, Picoseconds done, std::size_t actor,
+               Engine engine, Cause cause) const {
     if (by == actor && (engine == Engine::tensor || actor >= kEngines)) return;  // in order anyway
     const bool signalled = by != actor || cause == Cause::operand;
     wait.until(signalled ? done + semaphore(engine) : done, static_cast<std::int32_t>(event), cause);
@@ -309,19 +323,20 @@ class CoreRun {
       TensorState& state = tensors_[view.tensor];
       if (!state.tracked) return;
       if (!state.touched) {
-        for (std::uint32_t p = lowered_.predecessors_from[view.tensor]; p < lowered_.predecessors_from[view.tensor + 1];
-             ++p) {
+        for (std::uint32_t p = lowered_.predecessors_from[view.tensor];
+             p < lowered_.predecessors_from[view.tensor + 1]; ++p) {
           const TensorState& before = tensors_[lowered_.predecessors[p]];
           if (before.event >= 0)
-            wait_on(wait, events_actor(before.event), static_cast<std::uint32_t>(before.event), before.done, actor,
-                    engine, Cause::memory);
+            wait_on(wait, events_actor(before.event), static_cast<std::uint32_t>(before.event), before.done,
+                    actor, engine, Cause::memory);
         }
       }
       const Box box = box_of(program_, view);
-      accesses_of(view.tensor).before(program_, view, box, access != Access::read, [&](const Accesses::Past& past) {
-        wait_on(wait, past.by, past.event, past.done, actor, engine,
-                past.write && access == Access::read ? Cause::operand : Cause::overwrite);
-      });
+      accesses_of(view.tensor)
+          .before(program_, view, box, access != Access::read, [&](const Accesses::Past& past) {
+            wait_on(wait, past.by, past.event, past.done, actor, engine,
+                    past.write && access == Access::read ? Cause::operand : Cause::overwrite);
+          });
       if (lowered_.placements[view.tensor].spilled && access != Access::write)
         wait.until(load_spilled(view, state.done), wait.event, Cause::memory);
     });
@@ -356,7 +371,8 @@ class CoreRun {
       wait = wait_for(instruction, instruction.engine);
       return instruction.engine;
     }
-    static constexpr Engine kOrder[] = {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd, Engine::sync};
+    static constexpr Engine kOrder[] = {Engine::tensor, Engine::vector, Engine::scalar, Engine::gpsimd,
+                                        Engine::sync};
     Engine best = Engine::unknown;
     Picoseconds best_end = 0;
     bool waited = false;
@@ -365,7 +381,8 @@ class CoreRun {
       const Cost c = cost_of(instruction, engine, program_, timing_);
       if (!waited) wait = wait_for(instruction, engine);
       waited = true;
-      const Picoseconds end = engines_[static_cast<std::size_t>(engine)].find(wait.ready, c.busy).start + c.latency;
+      const Picoseconds end =
+          engines_[static_cast<std::size_t>(engine)].find(wait.ready, c.busy).start + c.latency;
       if (best == Engine::unknown || end < best_end) {
         best = engine;
         best_end = end;
@@ -404,8 +421,8 @@ class CoreRun {
     if (cost.array.stream_cycles > 0) {
       product(event, cost, wait);
     } else {
-      // In documented traces the load of a table takes its turn behind the semaphore; recorded profiles have the
-      // first one before it.
+      // In documented traces the load of a table takes its turn behind the semaphore; recorded profiles have
+      // the first one before it.
       const bool load = engine == Engine::scalar && cost.table >= 0 && cost.table != table_;
       const Picoseconds before = load ? picoseconds(timing_.scalar.table_load.value) : 0;
       if (load) table_ = cost.table;
@@ -420,8 +437,8 @@ class CoreRun {
     finish(instruction, event, e, cost);
   }
 
-  // Each pass loads its stationary operand and streams the moving one. The array holds two stationary operands:
-  // the next one loads while the last one is in use, if it is there.
+  // Each pass loads its stationary operand and streams the moving one. The array holds two stationary
+  // operands: the next one loads while the last one is in use, if it is there.
   void product(Event& event, const Cost& cost, const Wait& wait) {
     Picoseconds stream = array_free_;
     Picoseconds load_from = std::max(loader_free_, wait.ready);
@@ -447,8 +464,8 @@ class CoreRun {
   Route route(const Instruction& instruction, const Cost& cost, bool to_chip) const {
     Dge dge = cost.dma.dge;
     if (cost.dma.dge_open) {
-      // As in recorded profiles: what the kernel is given and gives back goes through software, the rest through
-      // hardware.
+      // As in recorded profiles: what the kernel is given and gives back goes through software, the rest
+      // through hardware.
       bool outside = false;
       for_each_view(instruction, program_, [&](const View& view, Access) {
         const Role role = program_.tensors[view.tensor].role;
@@ -457,9 +474,10 @@ class CoreRun {
       dge = outside || timing_.spec.generation < 3 ? Dge::software : Dge::hardware;
     }
     if (dge == Dge::hardware) {
-      const Engine wish = instruction.engine == Engine::sync || instruction.engine == Engine::scalar ? instruction.engine
-                          : to_chip                                                                  ? Engine::sync
-                                                                                                     : Engine::scalar;
+      const Engine wish = instruction.engine == Engine::sync || instruction.engine == Engine::scalar
+                              ? instruction.engine
+                          : to_chip ? Engine::sync
+                                    : Engine::scalar;
       return {to_chip ? hardware_load : hardware_store, wish, dge};
     }
     return {to_chip ? software_load : software_store, Engine::gpsimd, dge};
@@ -496,12 +514,6 @@ class CoreRun {
     queue_event_[stream] = index;
     move(event, cost, way.queue, event.start + start_latency(timing_, way.dge, cost.dma.engines), 0);
     transfers_.back().dge = way.dge;
-    bool source = false;  // what is read first; indices follow
-    for_each_view(instruction, program_, [&](const View& view, Access access) {
-      const Buffer buffer = program_.tensors[view.tensor].buffer;
-      if (access != Access::read) transfers_.back().to = buffer;
-      if (access != Access::write && !source) transfers_.back().from = buffer, source = true;
-    });
     finish(instruction, event, kEngines + way.queue, cost);
   }
 
@@ -521,8 +533,9 @@ class CoreRun {
     const double hbm_bytes = static_cast<double>(cost.dma.hbm_read + cost.dma.hbm_written);
     const Demand demands[] = {{&dma_, work, static_cast<double>(transfer.engines)},
                               {&hbm_, hbm_bytes, hbm_.per_bin() / SharedRate::kBin}};
-    // A queue is first in, first out.
-    const Picoseconds begin = std::max(from, queue_start_[queue]);
+    // A queue is first in, first out; one that the hardware fills does one transfer after the other.
+    const bool hardware = queue == hardware_load || queue == hardware_store;
+    const Picoseconds begin = std::max(from, hardware ? queue_end_[queue] : queue_start_[queue]);
     const Span span = work > 0 ? serve(demands, begin) : Span{begin, begin};
     queue_start_[queue] = span.start;
     transfer.start = span.start;
@@ -530,7 +543,8 @@ class CoreRun {
         queue == software_load || queue == hardware_load ? load_spread(timing_, cost.dma) : 0;
     transfer.end = std::max(span.end + spread, least);
     queue_end_[queue] = std::max(queue_end_[queue], transfer.end);
-    transfer.visible = std::max(transfer.end, queue_visible_[queue]) + picoseconds(timing_.dma.completion_latency.value);
+    transfer.visible =
+        std::max(transfer.end, queue_visible_[queue]) + picoseconds(timing_.dma.completion_latency.value);
     queue_visible_[queue] = transfer.end;
     if (event.free == 0) event.free = event.start;
     event.end = transfer.visible;
@@ -539,8 +553,11 @@ class CoreRun {
     traffic_.hbm_written += cost.dma.hbm_written;
     traffic_.sbuf_read += cost.dma.sbuf_read;
     traffic_.sbuf_written += cost.dma.sbuf_written;
+    bool source = false;  // what is read first; indices follow
     for_each_view(*program_.instructions[event.instruction], program_, [&](const View& view, Access access) {
-      (access == Access::read ? transfer.from : transfer.to) = program_.tensors[view.tensor].buffer;
+      const Buffer buffer = program_.tensors[view.tensor].buffer;
+      if (access != Access::read) transfer.to = buffer;
+      if (access != Access::write && !source) transfer.from = buffer, source = true;
     });
     transfers_.push_back(transfer);
   }
@@ -582,14 +599,15 @@ class CoreRun {
       if (!state.touched) {
         state.touched = true;
         // Their memory is this tensor's now: nobody asks for them again.
-        for (std::uint32_t p = lowered_.predecessors_from[view.tensor]; p < lowered_.predecessors_from[view.tensor + 1];
-             ++p) {
+        for (std::uint32_t p = lowered_.predecessors_from[view.tensor];
+             p < lowered_.predecessors_from[view.tensor + 1]; ++p) {
           const Placement& before = lowered_.placements[lowered_.predecessors[p]];
           if (before.last < next_) tensors_[lowered_.predecessors[p]].accesses.clear();
         }
       }
       // An engine has read its operands when it goes on; a DMA when its bytes have moved.
-      const Transfer* transfer = event.transfer >= 0 ? &transfers_[static_cast<std::size_t>(event.transfer)] : nullptr;
+      const Transfer* transfer =
+          event.transfer >= 0 ? &transfers_[static_cast<std::size_t>(event.transfer)] : nullptr;
       Picoseconds done = access == Access::read ? (transfer ? transfer->visible : event.free) : event.end;
       if (lowered_.placements[view.tensor].spilled && access != Access::read) {
         const std::int64_t bytes = view.elements() * size_of(view.dtype);
@@ -665,8 +683,9 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
     if (!machine) {
       pool = std::make_unique<ThreadPool>(1);
       const int lnc = programs[0]->num_programs;
-      machine = std::make_unique<Machine>(timing.spec, std::vector<const Program*>(programs.begin(), programs.end()),
-                                          lnc, *pool, diagnostics);
+      machine = std::make_unique<Machine>(timing.spec,
+                                          std::vector<const Program*>(programs.begin(), programs.end()), lnc,
+                                          *pool, diagnostics);
     }
     bool met = false;
     for (std::size_t c = 0; c < cores.size() && !met; ++c) {
@@ -695,12 +714,14 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
         const Cost cost = cost_of(core.at(), Engine::dma, *programs[static_cast<std::size_t>(other)], timing);
         core.meets(start, cost, false);
       }
-      for (int other : who) more[static_cast<std::size_t>(other)] = cores[static_cast<std::size_t>(other)]->run();
+      for (int other : who)
+        more[static_cast<std::size_t>(other)] = cores[static_cast<std::size_t>(other)]->run();
       met = true;
     }
     if (!met)
-      throw KernelError(programs[0]->kernel +
-                        ": cores wait for each other where they can't meet; `headway kernel run` says who waits where");
+      throw KernelError(
+          programs[0]->kernel +
+          ": cores wait for each other where they can't meet; `headway kernel run` says who waits where");
   }
 
   Timeline timeline;
@@ -729,7 +750,8 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
       timeline.clock.push_back({static_cast<std::uint8_t>(c), step.share, step.start});
     guessed = guessed || cores[c]->guessed();
     timeline.cores.push_back(cores[c]->summary());
-    for (const std::string& warning : timeline.cores.back().lowered.warnings) timeline.warnings.push_back(warning);
+    for (const std::string& warning : timeline.cores.back().lowered.warnings)
+      timeline.warnings.push_back(warning);
     cores[c].reset();
   }
   timeline.core_from.push_back(timeline.events.size());
@@ -739,8 +761,7 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
   }
   for (const Transfer& transfer : timeline.transfers) timeline.total = std::max(timeline.total, transfer.end);
   weigh(timeline, timing);
-  if (guessed)
-    timeline.warnings.push_back("a loop's bounds depend on data: its body is counted once");
+  if (guessed) timeline.warnings.push_back("a loop's bounds depend on data: its body is counted once");
   return timeline;
 }
 

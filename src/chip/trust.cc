@@ -16,8 +16,9 @@ Basis basis_of(const Timeline& timeline, const Event& event, const Timing& timin
   Basis basis = cost.basis;
   if (moves) {
     const bool hardware = timeline.transfers[static_cast<std::size_t>(event.transfer)].dge == Dge::hardware;
-    const Constant& start = hardware && timing.dma.hardware_start_latency.value > 0 ? timing.dma.hardware_start_latency
-                                                                                   : timing.dma.start_latency;
+    const Constant& start = hardware && timing.dma.hardware_start_latency.value > 0
+                                ? timing.dma.hardware_start_latency
+                                : timing.dma.start_latency;
     basis[start.tag] += picoseconds(start.value);
     basis[timing.dma.completion_latency.tag] += picoseconds(timing.dma.completion_latency.value);
   }
@@ -45,8 +46,8 @@ void weigh(Timeline& timeline, const Timing& timing) {
     Picoseconds given = 0;
     std::size_t most = 0;
     for (std::size_t tag = 0; tag < basis.by_tag.size() && sum > 0; ++tag) {
-      const auto part = static_cast<Picoseconds>(static_cast<double>(time) * static_cast<double>(basis.by_tag[tag]) /
-                                                 static_cast<double>(sum));
+      const auto part = static_cast<Picoseconds>(
+          static_cast<double>(time) * static_cast<double>(basis.by_tag[tag]) / static_cast<double>(sum));
       timeline.basis.by_tag[tag] += part;
       given += part;
       if (basis.by_tag[tag] > basis.by_tag[most]) most = tag;

@@ -65,8 +65,12 @@ Result measure(const std::string& name, const std::vector<kernels::Parameter>& i
 }
 
 void bench_timeline(const Arguments& a) {
-  const auto square = [](const char* name, std::int64_t n) { return kernels::Parameter{name, DType::f32, {n, n}}; };
-  const auto head = [](const char* name, std::int64_t n) { return kernels::Parameter{name, DType::f32, {n, 128}}; };
+  const auto square = [](const char* name, std::int64_t n) {
+    return kernels::Parameter{name, DType::f32, {n, n}};
+  };
+  const auto head = [](const char* name, std::int64_t n) {
+    return kernels::Parameter{name, DType::f32, {n, 128}};
+  };
   const Result cases[] = {
       measure("matmul", {square("a", 4096), square("b", 4096)}, a.repetitions),
       measure("matmul", {square("a", 8192), square("b", 8192)}, a.repetitions),
@@ -75,14 +79,17 @@ void bench_timeline(const Arguments& a) {
   double slowest = std::numeric_limits<double>::infinity(), most = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const Result& r = cases[i];
-    fmt::print("{:<24} {:>8} instructions  {:6.2f} million a second  {:4.0f} bytes an instruction  ({:.3f} ms on the chip)\n",
-               names[i], r.instructions, r.per_second * 1e-6, r.bytes, r.total * 1e3);
+    fmt::print(
+        "{:<24} {:>8} instructions  {:6.2f} million a second  {:4.0f} bytes an instruction  ({:.3f} ms on "
+        "the chip)\n",
+        names[i], r.instructions, r.per_second * 1e-6, r.bytes, r.total * 1e3);
     slowest = std::min(slowest, r.per_second);
     most = std::max(most, r.bytes);
   }
   if (a.json)
-    fmt::print("{{\"bench\": \"timeline\", \"instructions_per_second\": {}, \"bytes_per_instruction\": {}}}\n", slowest,
-               most);
+    fmt::print(
+        "{{\"bench\": \"timeline\", \"instructions_per_second\": {}, \"bytes_per_instruction\": {}}}\n",
+        slowest, most);
   std::fflush(stdout);
 }
 
@@ -90,7 +97,8 @@ void bench_timeline(const Arguments& a) {
 
 void add_bench_timeline(CLI::App& bench) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* command = bench.add_subcommand("timeline", "Time on the simulated chip: instructions a second, on one thread");
+  CLI::App* command =
+      bench.add_subcommand("timeline", "Time on the simulated chip: instructions a second, on one thread");
   command->add_option("--repetitions", a->repetitions, "Of which the fastest counts")->capture_default_str();
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a] { bench_timeline(*a); });

@@ -235,9 +235,9 @@ void validate(const Arguments& a) {
       result["mape"] = 100 * kernels.mean_error();
     }
     if (wanted("documented"))
-      result["documented"] =
-          print_kernels(validate_kernels(figures("documented.csv"), timing, false),
-                        "Documented traces on " + spec.name + "; nothing is fitted to them", false);
+      result["documented"] = print_kernels(
+          validate_kernels(figures("documented.csv"), timing, false),
+          "Documented traces on " + spec.name + "; constants of software DMA were chosen with them", false);
   }
   if (wanted("trn1") && (spec.name == "trn2" || spec.name == "trn1")) {
     const Spec other = Spec::load(spec.name == "trn1" ? a.chip : "trn1");

@@ -46,8 +46,10 @@ void list(bool json) {
   for (const kernels::Kernel& kernel : kernels::all_kernels()) {
     std::vector<std::string> inputs;
     for (const Parameter& p : kernel.inputs) inputs.push_back(to_text(p));
-    table.add({std::string(kernel.name), fmt::format("{}", fmt::join(inputs, "  ")), std::string(kernel.summary)});
-    all.push_back({{"name", kernel.name}, {"summary", kernel.summary}, {"inputs", inputs}, {"cores", kernel.cores}});
+    table.add(
+        {std::string(kernel.name), fmt::format("{}", fmt::join(inputs, "  ")), std::string(kernel.summary)});
+    all.push_back(
+        {{"name", kernel.name}, {"summary", kernel.summary}, {"inputs", inputs}, {"cores", kernel.cores}});
   }
   fmt::print("{}", table.text());
   if (json) fmt::print("{}\n", nlohmann::json{{"kernels", all}}.dump());
@@ -61,7 +63,8 @@ struct Input {
 // Normal numbers (whole ones from 0 to 100 for integers), as stored.
 Input random_input(const Parameter& p, Random& random, bool keep_numbers) {
   Input input;
-  const auto count = static_cast<std::size_t>(elements(p.shape)), size = static_cast<std::size_t>(size_of(p.dtype));
+  const auto count = static_cast<std::size_t>(elements(p.shape)),
+             size = static_cast<std::size_t>(size_of(p.dtype));
   input.bytes.resize(count * size);
   std::vector<float> values(count);
   for (float& value : values)
@@ -77,7 +80,8 @@ Input random_input(const Parameter& p, Random& random, bool keep_numbers) {
 
 void run(const Arguments& a, bool check) {
   const kernels::Kernel& kernel = kernels::find_kernel(a.name);
-  if (check && !kernel.reference) throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
+  if (check && !kernel.reference)
+    throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
   const chip::Spec spec = chip::Spec::load(a.chip);
   const auto [inputs, attributes] = kernel_call(kernel, a.args);
   chip::Diagnostics diagnostics(a.all ? chip::Diagnostics::Mode::collect : chip::Diagnostics::Mode::stop);
@@ -112,9 +116,10 @@ void run(const Arguments& a, bool check) {
   const double finished = clock.seconds();
 
   nlohmann::json outputs = nlohmann::json::array();
-  fmt::print("{} on {}: {} instructions on {} core{}, recorded in {:.1f} ms, executed in {:.1f} ms on {} thread{}\n",
-             kernel.name, spec.name, instructions, kernel.cores, kernel.cores == 1 ? "" : "s",
-             (recorded - start) * 1e3, (finished - bound) * 1e3, pool.size(), pool.size() == 1 ? "" : "s");
+  fmt::print(
+      "{} on {}: {} instructions on {} core{}, recorded in {:.1f} ms, executed in {:.1f} ms on {} thread{}\n",
+      kernel.name, spec.name, instructions, kernel.cores, kernel.cores == 1 ? "" : "s",
+      (recorded - start) * 1e3, (finished - bound) * 1e3, pool.size(), pool.size() == 1 ? "" : "s");
   std::vector<std::vector<double>> expected;
   if (check) {
     std::vector<std::vector<double>> values;
@@ -140,18 +145,27 @@ void run(const Arguments& a, bool check) {
     const double last = check ? error : sum / static_cast<double>(bytes.size() / size);
     table.add({t.name, std::string(name_of(t.dtype)) + to_string(t.shape), fmt::format("{:.6g}", low),
                fmt::format("{:.6g}", high), fmt::format("{:.3g}", last)});
-    outputs.push_back({{"name", t.name}, {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"smallest", low},
-                       {"largest", high}, {check ? "error" : "mean", last}});
+    outputs.push_back({{"name", t.name},
+                       {"dtype", name_of(t.dtype)},
+                       {"shape", t.shape},
+                       {"smallest", low},
+                       {"largest", high},
+                       {check ? "error" : "mean", last}});
   }
   if (!ids.empty()) fmt::print("{}", table.text());
   nlohmann::json found = nlohmann::json::array();
   for (const chip::Diagnostic& d : diagnostics.all()) {
     fmt::print(stderr, "{}{}\n", d.severity == chip::Severity::warning ? "warning: " : "", d.text());
-    found.push_back({{"rule", d.rule}, {"text", d.text()}, {"warning", d.severity == chip::Severity::warning}});
+    found.push_back(
+        {{"rule", d.rule}, {"text", d.text()}, {"warning", d.severity == chip::Severity::warning}});
   }
   if (a.json)
-    fmt::print("{}\n", nlohmann::json{{"kernel", kernel.name}, {"chip", spec.name}, {"instructions", instructions},
-                                      {"host_seconds", finished - bound}, {"outputs", outputs}, {"diagnostics", found}}
+    fmt::print("{}\n", nlohmann::json{{"kernel", kernel.name},
+                                      {"chip", spec.name},
+                                      {"instructions", instructions},
+                                      {"host_seconds", finished - bound},
+                                      {"outputs", outputs},
+                                      {"diagnostics", found}}
                            .dump());
   std::fflush(stdout);
   if (diagnostics.errors() > 0)
@@ -168,8 +182,9 @@ void add_kernel_command(CLI::App& app) {
   all->add_flag("--json", a->json, "End with one line of JSON");
   all->callback([a] { list(a->json); });
   for (const bool check : {false, true}) {
-    CLI::App* command = check ? kernel->add_subcommand("check", "Run a kernel and compare it with its float64 reference")
-                              : kernel->add_subcommand("run", "Run a kernel on random inputs, all rules of the hardware on");
+    CLI::App* command =
+        check ? kernel->add_subcommand("check", "Run a kernel and compare it with its float64 reference")
+              : kernel->add_subcommand("run", "Run a kernel on random inputs, all rules of the hardware on");
     command->add_option("name", a->name, "Kernel, see `kernel list`")->required();
     command->add_option("--arg", a->args, "NAME=DTYPE[EXTENT,...] of an input or NAME=NUMBER, an attribute");
     command->add_option("--chip", a->chip, "Chip name or file")->capture_default_str();

@@ -331,8 +331,9 @@ TEST(ProgramFile, SaysWhatIsWrong) {
     Program program = random_program(10, 3);
     program.program_id = id;
     program.num_programs = count;
-    EXPECT_NE(refusal(serialise(program)).find("is core " + std::to_string(id) + " of " + std::to_string(count)),
-              std::string::npos);
+    EXPECT_NE(
+        refusal(serialise(program)).find("is core " + std::to_string(id) + " of " + std::to_string(count)),
+        std::string::npos);
   }
 }
 

@@ -31,7 +31,7 @@ const Timing& timing() {
 // Rows of x scaled, `tiles` of them of 128 x `columns` each, by way of SBUF.
 struct Scale {
   std::int64_t tiles = 8, columns = 512, pieces = 1;  // loads a tile
-  int buffers = 0;                                    // with addresses, used in turns; 0: as the lowering likes
+  int buffers = 0;  // with addresses, used in turns; 0: as the lowering likes
 };
 Program scale(const Scale& s) {
   Recorder nki("scale", trn2());
@@ -128,11 +128,13 @@ TEST(Timeline, FewerTransfersAndBiggerTilesAreFaster) {
   EXPECT_LT(total(scale({.tiles = 15, .columns = 512})), plain);
   EXPECT_GT(total(scale({.tiles = 16, .columns = 512, .pieces = 4})), plain);
   // The same bytes in tiles of a quarter of the size: descriptors of 512 B.
-  EXPECT_LT(static_cast<double>(plain), 0.8 * static_cast<double>(total(scale({.tiles = 64, .columns = 128}))));
+  EXPECT_LT(static_cast<double>(plain),
+            0.8 * static_cast<double>(total(scale({.tiles = 64, .columns = 128}))));
 }
 
 TEST(Timeline, ASecondBufferHidesTransfers) {
-  const Picoseconds one = total(scale({.tiles = 16, .buffers = 1})), two = total(scale({.tiles = 16, .buffers = 2})),
+  const Picoseconds one = total(scale({.tiles = 16, .buffers = 1})),
+                    two = total(scale({.tiles = 16, .buffers = 2})),
                     four = total(scale({.tiles = 16, .buffers = 4})), any = total(scale({.tiles = 16}));
   EXPECT_LT(static_cast<double>(two), 0.7 * static_cast<double>(one));
   EXPECT_LE(four, two);
@@ -303,19 +305,23 @@ TEST(Lower, HandsOutMemoryInTurnsAndNeverTwice) {
     EXPECT_LE(a.byte + a.bytes, trn2().sbuf_usable_bytes);
     for (const Placement& b : lowered.placements) {
       if (a.tensor >= b.tensor || a.last < b.first || b.last < a.first) continue;
-      EXPECT_TRUE(a.byte + a.bytes <= b.byte || b.byte + b.bytes <= a.byte) << a.tensor << " and " << b.tensor;
+      EXPECT_TRUE(a.byte + a.bytes <= b.byte || b.byte + b.bytes <= a.byte)
+          << a.tensor << " and " << b.tensor;
     }
   }
   // Whose memory it takes over, a tensor knows: the last before it at each byte.
   for (const Placement& heir : lowered.placements)
     for (const Placement& before : lowered.placements) {
-      if (before.last >= heir.first || before.byte + before.bytes <= heir.byte || heir.byte + heir.bytes <= before.byte)
+      if (before.last >= heir.first || before.byte + before.bytes <= heir.byte ||
+          heir.byte + heir.bytes <= before.byte)
         continue;
       bool hidden = false;  // others had all the bytes in between
       for (const Placement& c : lowered.placements)
-        hidden |= c.tensor != heir.tensor && c.tensor != before.tensor && c.first > before.last && c.last < heir.first;
+        hidden |= c.tensor != heir.tensor && c.tensor != before.tensor && c.first > before.last &&
+                  c.last < heir.first;
       bool known = false;
-      for (std::uint32_t p = lowered.predecessors_from[heir.tensor]; p < lowered.predecessors_from[heir.tensor + 1]; ++p)
+      for (std::uint32_t p = lowered.predecessors_from[heir.tensor];
+           p < lowered.predecessors_from[heir.tensor + 1]; ++p)
         known |= lowered.predecessors[p] == before.tensor;
       EXPECT_TRUE(known || hidden) << heir.tensor << " after " << before.tensor;
     }
@@ -346,7 +352,8 @@ TEST(Lower, SpillsWhatDoesNotFitAndSaysSo) {
 
 Program half(int id, std::int64_t tiles, bool barrier) {
   Recorder nki("half", trn2(), nullptr, id, 2);
-  const Tile x = nki.input("x", DType::f32, {128 * tiles, 4096}), y = nki.output("y", DType::f32, {128 * tiles, 4096});
+  const Tile x = nki.input("x", DType::f32, {128 * tiles, 4096}),
+             y = nki.output("y", DType::f32, {128 * tiles, 4096});
   for (std::int64_t t = 0; t < tiles; ++t) {
     const Tile tile = nki.sbuf(DType::f32, {128, 4096});
     dma_copy(tile, x(ds(128 * t, 128)));

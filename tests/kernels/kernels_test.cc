@@ -5,9 +5,12 @@ namespace {
 
 // Sums of k products of numbers up to 1: half a unit of float32 a step, and of the output's dtype once.
 TEST(Kernels, MatmulMatchesFloat64) {
-  for (const auto& [k, m, n] : std::vector<std::array<std::int64_t, 3>>{{256, 128, 512}, {300, 130, 700}, {1, 1, 1}, {64, 200, 33}})
-    expect_reference("matmul", {{"a", DType::f32, {k, m}}, {"b", DType::f32, {k, n}}}, {}, static_cast<double>(k * k) * 6e-8 + 1e-6);
-  expect_reference("matmul", {{"a", DType::bf16, {256, 128}}, {"b", DType::bf16, {256, 512}}}, {}, 256 * 0x1p-9);
+  for (const auto& [k, m, n] :
+       std::vector<std::array<std::int64_t, 3>>{{256, 128, 512}, {300, 130, 700}, {1, 1, 1}, {64, 200, 33}})
+    expect_reference("matmul", {{"a", DType::f32, {k, m}}, {"b", DType::f32, {k, n}}}, {},
+                     static_cast<double>(k * k) * 6e-8 + 1e-6);
+  expect_reference("matmul", {{"a", DType::bf16, {256, 128}}, {"b", DType::bf16, {256, 512}}}, {},
+                   256 * 0x1p-9);
 }
 
 TEST(Kernels, SoftmaxMatchesFloat64) {
@@ -18,7 +21,8 @@ TEST(Kernels, SoftmaxMatchesFloat64) {
 
 TEST(Kernels, AttentionMatchesFloat64) {
   for (double causal : {0.0, 1.0}) {
-    for (const auto& [t, d] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1024, 128}, {700, 64}, {1, 8}, {130, 128}}) {
+    for (const auto& [t, d] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{1024, 128}, {700, 64}, {1, 8}, {130, 128}}) {
       const std::vector<Parameter> inputs = {
           {"q", DType::f32, {t, d}}, {"k", DType::f32, {t, d}}, {"v", DType::f32, {t, d}}};
       expect_reference("attention", inputs, Attributes({{"causal", causal}}), 5e-6);
@@ -46,16 +50,21 @@ TEST(Kernels, MistakesAreFound) {
   for (const char* word : {"[unwritten]", "mistakes.cc:", "'tile'", "tensor_reduce", "declared at"})
     EXPECT_NE(unwritten.find(word), std::string::npos) << unwritten;
   // In bounds, it runs.
-  run("mistakes/out_of_bounds", find_kernel("mistakes/out_of_bounds").inputs, Attributes({{"position", 1.0}}), 1);
+  run("mistakes/out_of_bounds", find_kernel("mistakes/out_of_bounds").inputs, Attributes({{"position", 1.0}}),
+      1);
 }
 
 TEST(Kernels, BadArgumentsAreNamed) {
   EXPECT_NE(error_of([] { find_kernel("matmull"); }).find("matmul"), std::string::npos);
-  EXPECT_NE(error_of([] { run("softmax", find_kernel("softmax").inputs, Attributes({{"causal", 1.0}}), 1); }).find("causal"),
+  EXPECT_NE(error_of([] {
+              run("softmax", find_kernel("softmax").inputs, Attributes({{"causal", 1.0}}), 1);
+            }).find("causal"),
             std::string::npos);
   EXPECT_NE(error_of([] { run("softmax", {}, {}, 1); }).find("1 inputs, not 0"), std::string::npos);
   EXPECT_NE(error_of([] {
-              run("attention", {{"q", DType::f32, {8, 129}}, {"k", DType::f32, {8, 129}}, {"v", DType::f32, {8, 129}}}, {}, 1);
+              run("attention",
+                  {{"q", DType::f32, {8, 129}}, {"k", DType::f32, {8, 129}}, {"v", DType::f32, {8, 129}}}, {},
+                  1);
             }).find("at most 128"),
             std::string::npos);
 }
