@@ -43,6 +43,7 @@ struct Cost {
   Picoseconds busy = 0, latency = 0;
   ArrayWork array;
   DmaWork dma;
+  bool bus = false;   // reads or writes SBUF over the bus that Vector's performance modes and GpSimd share
   int table = -1;          // of the scalar engine's functions, to be loaded first; -1: any will do
   double flops = 0;        // multiplications and additions of a product, the same for every dtype
   bool transpose = false;  // a product that only moves elements

@@ -106,6 +106,8 @@ Cost stream_cost(const Costing& costing, const Stream& stream) {
   const double overlap = gpsimd ? 0 : scalar ? t.scalar.overlap.value : t.vector.overlap.value;
   cost.busy = std::max(time.total - picoseconds(overlap),
                        std::min(time.total, picoseconds(interval.value / clock.value)));
+  // Before NeuronCore-v3 Vector and GpSimd always shared it.
+  cost.bus = gpsimd || (!scalar && (t.spec.generation < 3 || stream.cycles < static_cast<double>(stream.elements)));
   cost.basis = time.basis;
   cost.calibrated = stream.measured && !gpsimd && near_measured(most, static_cast<double>(stream.elements));
   return cost;

@@ -11,6 +11,7 @@
 #include "chip/accesses.h"
 #include "chip/array_clock.h"
 #include "chip/check.h"
+#include "chip/conflicts.h"
 #include "chip/dma_cost.h"
 #include "chip/machine.h"
 #include "chip/operands.h"
@@ -21,8 +22,8 @@
 namespace headway::chip {
 
 std::span<const std::string_view> names_of(Cause) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "nothing", "engine", "operand", "overwrite", "memory", "table", "queue", "meeting", "edge"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "nothing", "engine", "operand", "overwrite", "memory", "table", "queue", "meeting", "conflict", "edge"};
   return kNames;
 }
 
@@ -127,6 +128,7 @@ class CoreRun {
         check_(timing.spec, program, diagnostics_),
         lowered_(lower(program, timing.spec)),
         clock_(timing.tensor),
+        conflicts_(timing.spec.psum_banks),
         dma_(timing.dma.engines.value),
         hbm_(
             stacks[static_cast<std::size_t>(number / std::max<std::int64_t>(timing.spec.cores_per_stack, 1)) %
@@ -426,15 +428,43 @@ class CoreRun {
       const bool load = engine == Engine::scalar && cost.table >= 0 && cost.table != table_;
       const Picoseconds before = load ? picoseconds(timing_.scalar.table_load.value) : 0;
       if (load) table_ = cost.table;
-      const EngineTime::Slot slot = engines_[e].find(wait.ready, before + cost.busy);
+      EngineTime::Slot slot = engines_[e].find(wait.ready, before + cost.busy);
+      const Conflicts::Use use = shared_use(instruction, engine, cost);
+      for (int turn = 0; use.any() && turn < 2; ++turn) {
+        const Conflicts::Other other = conflicts_.against(engine, use, slot.start + before, cost.busy);
+        if (other.free == 0) break;
+        wait.until(other.free - before, other.event, Cause::conflict);
+        slot = engines_[e].find(wait.ready, before + cost.busy);
+      }
       begin(event, wait, slot.start, slot.after, Cause::engine);
       if (load) event.cause = event.cause == Cause::engine ? Cause::table : event.cause;
       event.start = slot.start + before;
       event.free = event.start + cost.busy;
       event.end = event.start + std::max(cost.latency, cost.busy);
       engines_[e].take(slot.start, event.free, index);
+      if (use.any()) conflicts_.take(engine, use, event.start, event.free, index);
     }
     finish(instruction, event, e, cost);
+  }
+
+  Conflicts::Use shared_use(const Instruction& instruction, Engine engine, const Cost& cost) const {
+    Conflicts::Use use;
+    use.bus = cost.bus;
+    if (engine != Engine::vector && engine != Engine::scalar) return use;
+    const Spec& spec = timing_.spec;
+    for_each_view(instruction, program_, [&](const View& view, Access) {
+      const Tensor& t = program_.tensors[view.tensor];
+      if (t.buffer != Buffer::psum) return;
+      // Before NeuronCore-v3 the two engines took turns whatever the bank.
+      const Box box = box_of(program_, view);
+      const std::int64_t base = t.address ? 0 : lowered_.placements[view.tensor].byte;
+      const std::int64_t first = spec.generation < 3 ? 0 : (base + box.byte) / spec.psum_bank_bytes;
+      const std::int64_t last =
+          spec.generation < 3 ? spec.psum_banks - 1 : (base + box.byte_end - 1) / spec.psum_bank_bytes;
+      for (std::int64_t bank = first; bank <= last && bank < spec.psum_banks; ++bank)
+        use.banks |= std::uint64_t{1} << bank;
+    });
+    return use;
   }
 
   // Each pass loads its stationary operand and streams the moving one. The array holds two stationary
@@ -640,6 +670,7 @@ class CoreRun {
   Check check_;
   Lowered lowered_;
   ArrayClock clock_;
+  Conflicts conflicts_;
   SharedRate dma_;
   SharedRate& hbm_;
   std::vector<TensorState> tensors_;

@@ -28,6 +28,7 @@ enum class Cause : std::uint8_t {
   table,      // a table of functions was loaded before it
   queue,      // the queue was full
   meeting,    // another core came later
+  conflict,   // `cause_event` used the same bank of PSUM, or the bus
   edge        // the kernel asked for that order
 };
 std::span<const std::string_view> names_of(Cause);

@@ -384,6 +384,43 @@ TEST(Timeline, CoresShareTheMemoryOfTheirStack) {
   EXPECT_GT(static_cast<double>(time(both, slow).total), 1.3 * static_cast<double>(time(a, slow).total));
 }
 
+// Vector and Scalar read PSUM beside each other, but not the same bank.
+TEST(Timeline, EnginesTakeTurnsAtABankOfPsum) {
+  const auto record = [](std::int64_t bank) {
+    Recorder nki("banks", trn2());
+    const Tile psum = nki.psum(DType::f32, {128, 1024}, {.address = Address{0, 0}});
+    const Tile a = nki.sbuf(DType::f32, {128, 256}), b = nki.sbuf(DType::f32, {128, 256});
+    memset(psum, 1.0f);
+    tensor_copy(a, psum(ds(0, 128), ds(0, 256)), {.engine = Engine::vector});
+    tensor_copy(b, psum(ds(0, 128), ds(512 * bank + 256, 256)), {.engine = Engine::scalar});
+    return nki.finish();
+  };
+  const Program same = record(0), other = record(1);
+  const Timeline a = time(same, timing()), b = time(other, timing());
+  EXPECT_EQ(a.events[2].cause, Cause::conflict);
+  EXPECT_EQ(a.events[2].start, a.events[1].free);
+  EXPECT_EQ(b.events[2].start, b.events[1].start);
+}
+
+// A performance mode of Vector needs the bus that GpSimd uses.
+TEST(Timeline, PerformanceModesTakeTurnsWithGpsimd) {
+  const auto record = [](DType dtype) {
+    Recorder nki("bus", trn2());
+    const Tile a = nki.sbuf(DType::f32, {128, 512}), b = nki.sbuf(dtype, {128, 512}), c = nki.sbuf(dtype, {128, 512});
+    memset(b, 1.0f, {.engine = Engine::vector});
+    memset(a, 1.0f, {.engine = Engine::gpsimd});
+    reciprocal(c, b);                                  // one element a cycle or less
+    tensor_copy(c, b, {.engine = Engine::vector});     // a performance mode
+    return nki.finish();
+  };
+  const Program program = record(DType::bf16);
+  const Timeline t = time(program, timing());
+  const auto meets = [&](const Event& x, const Event& y) { return x.start < y.free && y.start < x.free; };
+  EXPECT_FALSE(meets(t.events[1], t.events[0]));
+  EXPECT_FALSE(meets(t.events[1], t.events[3]));
+  EXPECT_TRUE(meets(t.events[1], t.events[2]));
+}
+
 TEST(Timeline, CausesLeadBackToTheBeginning) {
   const Program program = scale({.tiles = 6});
   const Timeline t = time(program, timing());

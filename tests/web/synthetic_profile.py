@@ -4,7 +4,7 @@ tile. Written as `headway kernel profile` writes them (docs/formats.md)."""
 import json
 
 ENGINES = ["tensor", "vector", "scalar", "gpsimd", "sync", "dma"]
-CAUSES = ["nothing", "engine", "operand", "overwrite", "memory", "table", "queue", "meeting", "edge"]
+CAUSES = ["nothing", "engine", "operand", "overwrite", "memory", "table", "queue", "meeting", "conflict", "edge"]
 QUEUES = ["sync hardware", "scalar hardware", "gpsimd software"]
 MEMORIES = ["sbuf", "psum", "private_hbm", "shared_hbm"]
 OPERATIONS = [["dma_copy", "k_tile[128, 2048] <- k"], ["nc_matmul", "scores[128, 512] psum <- q, k_tile", 16777216],
