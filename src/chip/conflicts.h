@@ -1,5 +1,6 @@
-// What two engines of a core can't use at the same time: a bank of PSUM (Vector and Scalar), the bus between SBUF and
-// Vector's performance modes (Vector and GpSimd). The guides say who takes turns, not what it costs beyond the turn.
+// What two engines of a core can't use at the same time: a bank of PSUM (Vector and Scalar), the bus between
+// SBUF and Vector's performance modes (Vector and GpSimd). The guides say who takes turns, not what it costs
+// beyond the turn.
 #pragma once
 
 #include <array>

@@ -14,15 +14,15 @@ template <class F>
 class ViewVisitor final : public Fields {
  public:
   ViewVisitor(const Program& program, F& f) : program_(program), f_(f) {}
-  void view(std::string_view, View& view, Access access) override { add(view, access); }
-  void views(std::string_view, std::vector<View>& views, Access access) override {
-    for (const View& view : views) add(view, access);
+  void view(std::string_view name, View& view, Access access) override { add(name, view, access); }
+  void views(std::string_view name, std::vector<View>& views, Access access) override {
+    for (const View& view : views) add(name, view, access);
   }
-  void optional_view(std::string_view, std::optional<View>& view, Access access) override {
-    if (view) add(*view, access);
+  void optional_view(std::string_view name, std::optional<View>& view, Access access) override {
+    if (view) add(name, *view, access);
   }
-  void scalar(std::string_view, Scalar& scalar) override {
-    if (const View* view = scalar.view()) add(*view, Access::read);
+  void scalar(std::string_view name, Scalar& scalar) override {
+    if (const View* view = scalar.view()) add(name, *view, Access::read);
   }
   void reg(std::string_view, Register&, Access) override {}
   void register_or(std::string_view, RegisterOr&) override {}
@@ -34,11 +34,18 @@ class ViewVisitor final : public Fields {
   void chosen(std::string_view, int&, std::span<const std::string_view>) override {}
 
  private:
-  void add(const View& view, Access access) {
-    f_(view, access);
-    if (view.dynamic < 0) return;
+  void add(std::string_view name, const View& view, Access access) {
+    call(name, view, access);
+    if (view.dynamic < 0 || static_cast<std::size_t>(view.dynamic) >= program_.dynamic_offsets.size()) return;
     const DynamicOffset& dynamic = program_.dynamic_offsets[static_cast<std::size_t>(view.dynamic)];
-    if (dynamic.kind != DynamicOffset::Kind::from_register) f_(dynamic.index, Access::read);
+    if (dynamic.kind != DynamicOffset::Kind::from_register) call(name, dynamic.index, Access::read);
+  }
+  void call(std::string_view name, const View& view, Access access) {
+    if constexpr (std::is_invocable_v<F&, std::string_view, const View&, Access>) {
+      f_(name, view, access);
+    } else {
+      f_(view, access);
+    }
   }
   const Program& program_;
   F& f_;

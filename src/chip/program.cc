@@ -6,45 +6,10 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "chip/operands.h"
 
 namespace headway::chip {
 namespace {
-
-// Collects the views of an instruction, with those that their dynamic offsets read.
-class Operands : public Fields {
- public:
-  explicit Operands(const Program& program) : program_(program) {}
-  std::vector<OperandView> found;
-
-  void view(std::string_view name, View& view, Access access) override { add(name, view, access); }
-  void views(std::string_view name, std::vector<View>& views, Access access) override {
-    for (const View& view : views) add(name, view, access);
-  }
-  void optional_view(std::string_view name, std::optional<View>& view, Access access) override {
-    if (view) add(name, *view, access);
-  }
-  void scalar(std::string_view name, Scalar& scalar) override {
-    if (const View* view = scalar.view()) add(name, *view, Access::read);
-  }
-  void reg(std::string_view, Register&, Access) override {}
-  void register_or(std::string_view, RegisterOr&) override {}
-  void integer(std::string_view, std::int64_t&) override {}
-  void integers(std::string_view, std::vector<std::int64_t>&) override {}
-  void number(std::string_view, float&) override {}
-  void numbers(std::string_view, std::vector<float>&) override {}
-  void flag(std::string_view, bool&) override {}
-  void chosen(std::string_view, int&, std::span<const std::string_view>) override {}
-
- private:
-  void add(std::string_view name, const View& view, Access access) {
-    found.push_back({name, &view, access});
-    if (view.dynamic < 0 || static_cast<std::size_t>(view.dynamic) >= program_.dynamic_offsets.size()) return;
-    const DynamicOffset& dynamic = program_.dynamic_offsets[static_cast<std::size_t>(view.dynamic)];
-    if (dynamic.kind != DynamicOffset::Kind::from_register)
-      found.push_back({name, &dynamic.index, Access::read});
-  }
-  const Program& program_;
-};
 
 class Printer : public Fields {
  public:
@@ -171,9 +136,11 @@ std::string Program::where(SourceId source) const {
 }
 
 std::vector<OperandView> operand_views(const Instruction& instruction, const Program& program) {
-  Operands operands(program);
-  show(instruction, operands);
-  return std::move(operands.found);
+  std::vector<OperandView> found;
+  for_each_view(instruction, program, [&](std::string_view name, const View& view, Access access) {
+    found.push_back({name, &view, access});
+  });
+  return found;
 }
 
 std::string to_string(const Instruction& instruction, const Program& program) {
