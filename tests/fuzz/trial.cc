@@ -15,6 +15,7 @@
 #include "chip/machine.h"
 #include "chip/program_file.h"
 #include "chip/rows.h"
+#include "chip/timeline.h"
 
 namespace headway::fuzz {
 
@@ -203,6 +204,36 @@ void count_rules(const std::vector<Diagnostic>& diagnostics, Tally& tally) {
 }
 
 // Checks, runs, and runs again with another number of threads.
+// A legal program has a time, or ends in a named error: it is deadlocked, or doesn't fit.
+void try_time(const Launch& launch) {
+  const Timing timing(*launch.spec);
+  std::vector<const Program*> programs;
+  for (const Program& program : launch.programs) programs.push_back(&program);
+  ending(
+      [&] {
+        const Timeline timeline = time(programs, timing, {.max_instructions = 100'000});
+        Picoseconds last = 0;
+        for (const Event& event : timeline.events) {
+          if (event.start < 0 || event.free < event.start || event.end < event.start)
+            throw Failure(fmt::format("{} runs from {} to {} and {}",
+                                      to_string(*launch.programs[event.core].instructions[event.instruction],
+                                                launch.programs[event.core]),
+                                      event.start, event.free, event.end));
+          last = std::max(last, event.free);
+        }
+        for (const Transfer& transfer : timeline.transfers) {
+          if (transfer.start < 0 || transfer.end < transfer.start || transfer.visible < transfer.end)
+            throw Failure(fmt::format("a transfer moves from {} to {}, visible at {}", transfer.start,
+                                      transfer.end, transfer.visible));
+          last = std::max(last, transfer.end);
+        }
+        if (timeline.total < last || timeline.low > timeline.total || timeline.high < timeline.total)
+          throw Failure(fmt::format("the total of {} in [{}, {}] ends before {}", timeline.total,
+                                    timeline.low, timeline.high, last));
+      },
+      "timing");
+}
+
 void check_and_run(Launch& launch, Draw& draw, Tally& tally) {
   const auto mode = draw.percent(50) ? Diagnostics::Mode::stop : Diagnostics::Mode::collect;
   Diagnostics diagnostics(mode);
@@ -230,6 +261,7 @@ void check_and_run(Launch& launch, Draw& draw, Tally& tally) {
       ++tally.large;
       return;
     }
+  if (legal) try_time(launch);
   for (const auto& instruction : launch.programs[0].instructions)
     if (!instruction->broken) ++tally.executed[std::string(instruction->name())];
 
