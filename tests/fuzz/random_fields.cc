@@ -341,8 +341,11 @@ class Mutator : public Fields {
  private:
   void change(std::string_view name, View& v, Access access) {
     if (draw_.percent(20)) return random_.view(name, v, access);
+    // In unsigned arithmetic: offsets may be anything.
     const auto nudged = [&](std::int64_t value) {
-      return draw_.percent(70) ? value + draw_.between(-2, 2) : value * 2;
+      const auto bits = static_cast<std::uint64_t>(value);
+      return static_cast<std::int64_t>(
+          draw_.percent(70) ? bits + static_cast<std::uint64_t>(draw_.between(-2, 2)) : bits * 2);
     };
     const auto d = static_cast<std::size_t>(draw_.below(kMaxPairs));
     switch (draw_.below(7)) {
