@@ -49,7 +49,6 @@ class Accesses {
   }
   // Afterwards: forgets what a write covers, for whoever waits for the write has waited for that.
   void add(const Past& past);
-  bool empty() const { return all_.empty(); }
   void clear() { std::vector<Past>().swap(all_); }
 
  private:

@@ -1,6 +1,7 @@
 #include "chip/array_clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headway::chip {
 

@@ -294,7 +294,7 @@ bool Check::instruction(const Instruction& instruction) {
   current_ = &instruction;
   held_ = true;
   Sound sound(*this, program);
-  const_cast<Instruction&>(instruction).visit(sound);
+  show(instruction, sound);
   if (held_ && views(instruction)) {
     instruction.check(*this);
     if (held_) {

@@ -39,8 +39,6 @@ inline constexpr std::string_view kQueueNames[] = {"gpsimd software loads", "gps
                                                    "sync hardware loads",   "scalar hardware stores",
                                                    "collectives",           "spills"};
 
-inline bool is_dma(Engines legal) { return legal.has(Engine::dma); }
-
 // The latest of the things an instruction waits for.
 struct Wait {
   Picoseconds ready = 0;
@@ -125,11 +123,11 @@ class CoreRun {
     return meeting_.ready;
   }
   // It begins at `start`, for all.
-  void meets(Picoseconds start, const Cost& cost, bool later_than_others) {
+  void meets(Picoseconds start, const Cost& cost) {
     const Instruction& instruction = sequencer_.at();
     Event event = fresh(Engine::dma, cost);
     event.start = start;
-    event.cause = later_than_others || start == meeting_.ready ? meeting_.cause : Cause::meeting;
+    event.cause = start == meeting_.ready ? meeting_.cause : Cause::meeting;
     event.cause_event = event.cause == Cause::meeting ? -1 : meeting_.event;
     if (cost.dma.any && cost.dma.bytes > 0) {
       move(event, cost, collective, start, start + cost.latency);
@@ -155,17 +153,12 @@ class CoreRun {
 
   // --- What an instruction waits for ---
 
-  Picoseconds semaphore(Engine engine) const {
-    const Constant& own =
-        engine == Engine::tensor ? timing_.semaphore_tensor_latency : timing_.semaphore_latency;
-    return picoseconds(own.value > 0 ? own.value : timing_.semaphore_latency.value);
-  }
-
   void wait_on(Wait& wait, std::uint8_t by, std::uint32_t event, Picoseconds done, std::size_t actor,
                Engine engine, Cause cause) const {
     if (by == actor && (engine == Engine::tensor || actor >= kEngines)) return;  // in order anyway
     const bool signalled = by != actor || cause == Cause::operand;
-    wait.until(signalled ? done + semaphore(engine) : done, static_cast<std::int32_t>(event), cause);
+    wait.until(signalled ? done + semaphore_delay(timing_, engine) : done, static_cast<std::int32_t>(event),
+               cause);
     if (by != actor) wait.waits = true;
   }
 
@@ -198,7 +191,8 @@ class CoreRun {
     for (std::size_t e = next_edge_; e < edges_.size() && edges_[e].after == sequencer_.position(); ++e) {
       const std::int32_t before = event_of_[edges_[e].before];
       if (before >= 0)
-        wait.until(events_[static_cast<std::size_t>(before)].end + semaphore(engine), before, Cause::edge);
+        wait.until(events_[static_cast<std::size_t>(before)].end + semaphore_delay(timing_, engine), before,
+                   Cause::edge);
     }
     return wait;
   }
@@ -219,7 +213,7 @@ class CoreRun {
   // --- Engines ---
 
   Engine choose(const Instruction& instruction, Engines legal, Cost& cost, Wait& wait) {
-    if (instruction.engine != Engine::unknown && !is_dma(legal)) {
+    if (instruction.engine != Engine::unknown) {
       cost = cost_of(instruction, instruction.engine, program_, timing_);
       wait = wait_for(instruction, instruction.engine);
       return instruction.engine;
@@ -264,7 +258,7 @@ class CoreRun {
 
   void step(const Instruction& instruction) {
     const Engines legal = instruction.engines(check_);
-    if (is_dma(legal)) return trigger(instruction);
+    if (legal.has(Engine::dma)) return trigger(instruction);
     Cost cost;
     Wait wait;
     const Engine engine = choose(instruction, legal, cost, wait);
@@ -374,14 +368,12 @@ class CoreRun {
     Wait wait = wait_for(instruction, way.issuer);
     // Software takes its time from a semaphore to the trigger.
     if (way.dge == Dge::software && wait.waits)
-      wait.ready += software_wait(timing_, cost.dma.descriptors) - semaphore(way.issuer);
+      wait.ready += software_wait(timing_, cost.dma.descriptors) - semaphore_delay(timing_, way.issuer);
     const auto issuer = static_cast<std::size_t>(way.issuer);
     Event event = fresh(way.issuer, cost);
     const std::size_t stream = way.queue;
     begin(event, wait, std::max(wait.ready, queue_last_[stream]), queue_event_[stream], Cause::queue);
-    const Picoseconds busy = way.dge == Dge::software   ? software_issue(timing_, cost.dma.descriptors)
-                             : way.dge == Dge::hardware ? picoseconds(timing_.dma.hardware_issue.value)
-                                                        : Picoseconds{0};
+    const Picoseconds busy = issue_interval(timing_, way.dge, cost.dma.descriptors);
     const auto index = static_cast<std::int32_t>(events_.size());
     const EngineTime::Slot slot = engines_[issuer].find(event.start, busy);
     if (slot.start > event.start) {
@@ -413,7 +405,7 @@ class CoreRun {
     transfer.engine_time = static_cast<Picoseconds>(work);
     const double hbm_bytes = static_cast<double>(cost.dma.hbm_read + cost.dma.hbm_written);
     const Demand demands[] = {{&dma_, work, static_cast<double>(transfer.engines)},
-                              {&hbm_, hbm_bytes, hbm_.per_bin() / SharedRate::kBin}};
+                              {&hbm_, hbm_bytes, hbm_.rate()}};
     // A queue is first in, first out; one that the hardware fills does one transfer after the other.
     const bool hardware = queue == hardware_load || queue == hardware_store;
     const Picoseconds begin = std::max(from, hardware ? queue_end_[queue] : queue_start_[queue]);
@@ -453,7 +445,7 @@ class CoreRun {
     const auto amount = static_cast<double>(bytes);
     const double rate = timing_.dma.engine_effective_bandwidth.value * 1e-12;
     const Demand demands[] = {{&dma_, amount / rate, timing_.dma.engines.value},
-                              {&hbm_, amount, hbm_.per_bin() / SharedRate::kBin}};
+                              {&hbm_, amount, hbm_.rate()}};
     const Span span = serve(demands, from + picoseconds(timing_.dma.start_latency.value));
     return span.end + picoseconds(timing_.dma.completion_latency.value);
   }

@@ -144,13 +144,21 @@ Picoseconds software_issue(const Timing& timing, std::int64_t descriptors) {
   return grown(timing, timing.dma.least_software_issue, timing.dma.software_issue, descriptors);
 }
 
-Picoseconds start_latency(const Timing& timing, Dge dge, int engines) {
+Picoseconds issue_interval(const Timing& timing, Dge dge, std::int64_t descriptors) {
+  return dge == Dge::software   ? software_issue(timing, descriptors)
+         : dge == Dge::hardware ? picoseconds(timing.dma.hardware_issue.value)
+                                : Picoseconds{0};
+}
+
+const Constant& start_constant(const Timing& timing, Dge dge) {
   const Constant& hardware = timing.dma.hardware_start_latency;
-  const double latency =
-      dge == Dge::hardware && hardware.value > 0 ? hardware.value : timing.dma.start_latency.value;
+  return dge == Dge::hardware && hardware.value > 0 ? hardware : timing.dma.start_latency;
+}
+
+Picoseconds start_latency(const Timing& timing, Dge dge, int engines) {
   const double most = timing.dma.engines.value;
   const double missing = most > 1 ? (most - std::min<double>(engines, most)) / (most - 1) : 0;
-  return picoseconds(latency - timing.dma.start_spread.value * missing);
+  return picoseconds(start_constant(timing, dge).value - timing.dma.start_spread.value * missing);
 }
 
 Picoseconds load_spread(const Timing& timing, const DmaWork& work) {

@@ -46,6 +46,10 @@ Cost dma_cost(const Costing& costing, DgeMode mode, bool needs_software, const D
 // from the least with the descriptors, up to one a partition; longer lists are written while others move.
 Picoseconds software_wait(const Timing& timing, std::int64_t descriptors);
 Picoseconds software_issue(const Timing& timing, std::int64_t descriptors);
+// From one trigger of an engine to its next; none for rings that the host has prepared.
+Picoseconds issue_interval(const Timing& timing, Dge dge, std::int64_t descriptors);
+// The latency from a trigger to the bytes that goes with how descriptors come about.
+const Constant& start_constant(const Timing& timing, Dge dge);
 // From a trigger to the bytes: the engines start one after another, and this is when their middle does.
 Picoseconds start_latency(const Timing& timing, Dge dge, int engines);
 // What HBM is read for comes to some engines later than to others, and stalls them: how much later than its

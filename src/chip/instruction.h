@@ -48,6 +48,11 @@ struct Instruction {
   bool broken = false;  // reported while collecting diagnostics: running it poisons what it would write
 };
 
+// Visits for those who only look: nothing changes where `fields` changes nothing.
+inline void show(const Instruction& instruction, Fields& fields) {
+  const_cast<Instruction&>(instruction).visit(fields);
+}
+
 // Instructions at which cores of a launch meet. A core that reaches one waits until every core named by
 // `participants` waits at one with the same key; then `meet` runs once for all and they go on.
 struct Meeting : Instruction {

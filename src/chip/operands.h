@@ -54,7 +54,7 @@ class ViewVisitor final : public Fields {
 template <class F>
 void for_each_view(const Instruction& instruction, const Program& program, F&& f) {
   ViewVisitor<std::remove_reference_t<F>> visitor(program, f);
-  const_cast<Instruction&>(instruction).visit(visitor);  // visiting changes nothing where the visitor doesn't
+  show(instruction, visitor);
 }
 
 }  // namespace headway::chip

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "chip/interval.h"
 #include "chip/timeline.h"
 
 namespace headway::chip {
@@ -179,9 +180,6 @@ struct CriticalPath {
   std::vector<PathPart> parts;
 };
 CriticalPath divide_critical_path(const Timeline& timeline, const Timing& timing);
-// A span of time, and the union of many: sorts them, joins those that touch, returns the length of all.
-using Interval = std::pair<Picoseconds, Picoseconds>;
-Picoseconds length_of_union(std::vector<Interval>& intervals);
 void add_figures(Profile& profile, const Timeline& timeline, const Timing& timing);
 void add_counters(Profile& profile, const Timeline& timeline, const Timing& timing);
 // After add_figures.

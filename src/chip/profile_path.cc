@@ -2,27 +2,10 @@
 #include <algorithm>
 #include <map>
 
+#include "chip/dma_cost.h"
 #include "chip/profile.h"
 
 namespace headway::chip {
-
-Picoseconds length_of_union(std::vector<Interval>& intervals) {
-  std::sort(intervals.begin(), intervals.end());
-  std::size_t joined = 0;
-  Picoseconds length = 0;
-  for (std::size_t i = 0; i < intervals.size(); ++i) {
-    if (joined > 0 && intervals[i].first <= intervals[joined - 1].second) {
-      Interval& last = intervals[joined - 1];
-      length += std::max<Picoseconds>(0, intervals[i].second - last.second);
-      last.second = std::max(last.second, intervals[i].second);
-    } else {
-      length += intervals[i].second - intervals[i].first;
-      intervals[joined++] = intervals[i];
-    }
-  }
-  intervals.resize(joined);
-  return length;
-}
 
 CriticalPath divide_critical_path(const Timeline& timeline, const Timing& timing) {
   CriticalPath path;
@@ -57,10 +40,8 @@ CriticalPath divide_critical_path(const Timeline& timeline, const Timing& timing
       // The engine may go on while the bytes move.
       if (cause != Cause::engine && cause != Cause::table) {
         const Transfer& transfer = timeline.transfers[static_cast<std::size_t>(event.transfer)];
-        const bool hardware = transfer.dge == Dge::hardware && timing.dma.hardware_start_latency.value > 0;
-        const Constant& latency = hardware ? timing.dma.hardware_start_latency : timing.dma.start_latency;
-        pass(std::min(transfer.start, event.start + picoseconds(latency.value)), end, "DMA start", cause,
-             blame.queue);
+        const Picoseconds latency = picoseconds(start_constant(timing, transfer.dge).value);
+        pass(std::min(transfer.start, event.start + latency), end, "DMA start", cause, blame.queue);
         pass(transfer.start, end, "DMA queue", cause, blame.backlog);
         pass(transfer.end, end, "DMA transfer", cause, blame.transfer);
         pass(transfer.visible, end, "DMA completion", cause, blame.queue);

@@ -62,11 +62,6 @@ class Printer : public Fields {
   const Program& program_;
 };
 
-// Visiting doesn't change what it shows to readers.
-void show(const Instruction& instruction, Fields& fields) {
-  const_cast<Instruction&>(instruction).visit(fields);
-}
-
 // Moves field values from one instruction to another of its kind.
 class Copier : public Fields {
  public:

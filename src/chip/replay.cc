@@ -12,6 +12,8 @@
 #include "chip/cost.h"
 #include "chip/dma_cost.h"
 #include "chip/dma_engine.h"
+#include "chip/engine_cost.h"
+#include "chip/interval.h"
 #include "chip/scalar_engine.h"
 #include "chip/shared_rate.h"
 #include "chip/tensor_engine.h"
@@ -145,16 +147,8 @@ class Translation {
   Cost single(const RecordedInstruction& r) {
     const std::string& op = r.opcode;
     if (r.is_dma()) return dma(r);
-    if (op == "EVENT_SEMAPHORE" || op == "NOP") {
-      Cost cost;
-      cost.busy = cost.latency = picoseconds(check_time(r.engine));
-      return cost;
-    }
-    if (op == "ACT_TABLE_LOAD") {
-      Cost cost;
-      cost.busy = cost.latency = picoseconds(timing_.scalar.table_load.value);
-      return cost;
-    }
+    if (op == "EVENT_SEMAPHORE" || op == "NOP") return fixed_cost(semaphore_check(timing_, r.engine));
+    if (op == "ACT_TABLE_LOAD") return fixed_cost(timing_.scalar.table_load);
     if (op == "COPY" || op == "CAST")
       return filled<TensorCopy>(r, [&](TensorCopy& i) { i.src = view(r, r.src, "src"); });
     const auto pointer = [&] { return Scalar(tensor(Buffer::sbuf, DType::f32, {r.partitions, 1})); };
@@ -189,21 +183,6 @@ class Translation {
     return cost(instruction, r.engine);
   }
   static std::string_view name(Engine engine) { return names_of(engine)[static_cast<std::size_t>(engine)]; }
-
-  double check_time(Engine engine) const {
-    switch (engine) {
-      case Engine::tensor:
-        return timing_.tensor.semaphore_check.value;
-      case Engine::vector:
-        return timing_.vector.semaphore_check.value;
-      case Engine::scalar:
-        return timing_.scalar.semaphore_check.value;
-      case Engine::gpsimd:
-        return timing_.gpsimd.semaphore_check.value;
-      default:
-        return timing_.sync.semaphore_check.value;
-    }
-  }
 
   const Recording& recording_;
   const Timing& timing_;
@@ -296,25 +275,19 @@ class Replay {
       }
   }
 
-  Picoseconds semaphore(Engine waiting) const {
-    const Constant& tensor = timing_.semaphore_tensor_latency;
-    return picoseconds(waiting == Engine::tensor && tensor.value > 0 ? tensor.value
-                                                                     : timing_.semaphore_latency.value);
-  }
-
   // When the sequencer can take the next instruction, if what it waits for is known.
   std::optional<Picoseconds> ready(const Lane& lane) const {
     const RecordedInstruction& r = recording_.instructions[lane.next];
     Picoseconds signalled = 0;
     for (const std::size_t giver : waits_[lane.next]) {
       if (done_[giver] < 0) return std::nullopt;
-      signalled = std::max(signalled, done_[giver] + semaphore(r.engine));
+      signalled = std::max(signalled, done_[giver] + semaphore_delay(timing_, r.engine));
     }
     if (!r.is_dma()) return std::max(lane.sequencer, signalled);
     if (r.engine == Engine::gpsimd) {
       // Software takes its time from a semaphore, or its release, to the trigger.
       const Picoseconds software = software_wait(timing_, costs_[lane.next].dma.descriptors);
-      if (signalled > 0) signalled += software - semaphore(r.engine);
+      if (signalled > 0) signalled += software - semaphore_delay(timing_, r.engine);
       return std::max({lane.sequencer, signalled, lane.trigger, software});
     }
     return std::max({lane.sequencer, signalled, lane.trigger});
@@ -359,17 +332,15 @@ class Replay {
     const RecordedInstruction& r = recording_.instructions[i];
     const bool software = r.engine == Engine::gpsimd;
     const DmaWork& work = costs_[i].dma;
-    const Picoseconds issue =
-        software ? software_issue(timing_, work.descriptors) : picoseconds(timing_.dma.hardware_issue.value);
+    const Picoseconds issue = issue_interval(timing_, work.dge, work.descriptors);
     const Picoseconds held = software ? picoseconds(timing_.dma.software_trigger.value) : issue;
     result_.instructions[i] = {at, at + held};
     lane.sequencer = at + held;
     lane.trigger = at + issue;
 
     const double engines = std::max(work.engines, 1);
-    const Demand demands[] = {
-        {&dma_, static_cast<double>(work.engine_time) * engines, engines},
-        {&hbm_, static_cast<double>(work.hbm_read + work.hbm_written), hbm_.per_bin() / SharedRate::kBin}};
+    const Demand demands[] = {{&dma_, static_cast<double>(work.engine_time) * engines, engines},
+                              {&hbm_, static_cast<double>(work.hbm_read + work.hbm_written), hbm_.rate()}};
     Picoseconds& queue = queue_free_[static_cast<std::size_t>(r.engine)];
     const Picoseconds first = std::max(at + start_latency(timing_, work.dge, 1), queue);  // of the engines
     const Picoseconds from = std::max(at + start_latency(timing_, work.dge, work.engines), queue);
@@ -395,16 +366,6 @@ class Replay {
   Picoseconds loader_free_ = 0, load_start_ = 0, loaded_ = 0;
   Replayed result_;
 };
-
-Picoseconds covered(std::vector<ReplayBar> bars) {
-  std::ranges::sort(bars, {}, &ReplayBar::start);
-  Picoseconds sum = 0, until = std::numeric_limits<Picoseconds>::min();
-  for (const ReplayBar& bar : bars) {
-    sum += std::max<Picoseconds>(0, bar.end - std::max(bar.start, until));
-    until = std::max(until, bar.end);
-  }
-  return sum;
-}
 
 constexpr Picoseconds kNanosecond = 1000;
 
@@ -449,7 +410,7 @@ ReplayScore score(const Recording& recording, const Replayed& replayed) {
   score.measured = measured_to - measured_from;
 
   std::vector<Picoseconds> errors;
-  std::array<std::vector<ReplayBar>, kEngines> predicted, measured;
+  std::array<std::vector<Interval>, kEngines> predicted, measured;
   for (std::size_t i = 0; i < recording.instructions.size(); ++i) {
     const ReplayBar bar = replayed.instructions[i], real = measured_bar(i);
     errors.push_back(std::abs((bar.start - from) - (real.start - measured_from)));
@@ -458,21 +419,21 @@ ReplayScore score(const Recording& recording, const Replayed& replayed) {
       score.largest_line = recording.instructions[i].line;
     }
     const auto e = static_cast<std::size_t>(recording.instructions[i].engine);
-    predicted[e].push_back(bar);
-    measured[e].push_back(real);
+    predicted[e].emplace_back(bar.start, bar.end);
+    measured[e].emplace_back(real.start, real.end);
   }
   const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
   std::ranges::nth_element(errors, middle);
   score.median_start_error = *middle;
 
   constexpr auto kDma = static_cast<std::size_t>(Engine::dma);
-  predicted[kDma] = replayed.transfers;
+  for (const ReplayBar& bar : replayed.transfers) predicted[kDma].emplace_back(bar.start, bar.end);
   for (const RecordedPacket& packet : recording.packets)
-    measured[kDma].push_back({packet.start * kNanosecond, packet.end() * kNanosecond});
+    measured[kDma].emplace_back(packet.start * kNanosecond, packet.end() * kNanosecond);
   for (std::size_t e = 0; e < kEngines; ++e)
     if (!measured[e].empty())
       score.busy.push_back(
-          {static_cast<Engine>(e), covered(std::move(predicted[e])), covered(std::move(measured[e]))});
+          {static_cast<Engine>(e), length_of_union(predicted[e]), length_of_union(measured[e])});
   return score;
 }
 

@@ -23,6 +23,7 @@ class SharedRate {
     return bin < taken_.size() ? per_bin_ - static_cast<double>(taken_[bin]) : per_bin_;
   }
   double per_bin() const { return per_bin_; }
+  double rate() const { return per_bin_ / kBin; }
   void take(std::size_t bin, double amount) {
     if (bin >= taken_.size()) taken_.resize(std::max(bin + 1, taken_.size() * 2), 0.0f);
     taken_[bin] += static_cast<float>(amount);

@@ -69,7 +69,7 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
         CoreRun& core = *cores[static_cast<std::size_t>(other)];
         const Cost cost =
             cost_of(core.sequencer().at(), Engine::dma, *programs[static_cast<std::size_t>(other)], timing);
-        core.meets(start, cost, false);
+        core.meets(start, cost);
       }
       for (int other : who)
         more[static_cast<std::size_t>(other)] = cores[static_cast<std::size_t>(other)]->run();
@@ -89,7 +89,7 @@ Timeline time(std::span<const Program* const> programs, const Timing& timing, co
     const auto events_before = static_cast<std::int32_t>(timeline.events.size());
     const auto transfers_before = static_cast<std::int32_t>(timeline.transfers.size());
     timeline.core_from.push_back(timeline.events.size());
-    if (c == 0 && cores.size() == 1) {
+    if (c == 0) {
       timeline.events = std::move(cores[c]->events());
       timeline.transfers = std::move(cores[c]->transfers());
     } else {

@@ -106,4 +106,25 @@ Timing::Timing(const Spec& spec) : spec(spec) {
   fast_stride = get("sbuf.fast_stride");
 }
 
+Picoseconds semaphore_delay(const Timing& timing, Engine waiting) {
+  const Constant& tensor = timing.semaphore_tensor_latency;
+  const bool own = waiting == Engine::tensor && tensor.value > 0;
+  return picoseconds(own ? tensor.value : timing.semaphore_latency.value);
+}
+
+const Constant& semaphore_check(const Timing& timing, Engine engine) {
+  switch (engine) {
+    case Engine::tensor:
+      return timing.tensor.semaphore_check;
+    case Engine::vector:
+      return timing.vector.semaphore_check;
+    case Engine::scalar:
+      return timing.scalar.semaphore_check;
+    case Engine::gpsimd:
+      return timing.gpsimd.semaphore_check;
+    default:
+      return timing.sync.semaphore_check;
+  }
+}
+
 }  // namespace headway::chip

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 
+#include "chip/engine.h"
 #include "chip/spec.h"
 
 namespace headway::chip {
@@ -79,5 +79,10 @@ struct Timing {
   Constant interval, dynamic_interval, semaphore_latency, semaphore_tensor_latency, launch_overhead,
       stack_bandwidth, fast_stride;
 };
+
+// From the end of what an engine waits for to when it goes on.
+Picoseconds semaphore_delay(const Timing& timing, Engine waiting);
+// What an engine takes to find a semaphore satisfied. Not of DMA engines, which have no sequencer.
+const Constant& semaphore_check(const Timing& timing, Engine engine);
 
 }  // namespace headway::chip

@@ -15,10 +15,8 @@ Basis basis_of(const Timeline& timeline, const Event& event, const Timing& timin
   const Cost cost = cost_of(instruction, moves ? Engine::dma : event.engine, program, timing);
   Basis basis = cost.basis;
   if (moves) {
-    const bool hardware = timeline.transfers[static_cast<std::size_t>(event.transfer)].dge == Dge::hardware;
-    const Constant& start = hardware && timing.dma.hardware_start_latency.value > 0
-                                ? timing.dma.hardware_start_latency
-                                : timing.dma.start_latency;
+    const Constant& start =
+        start_constant(timing, timeline.transfers[static_cast<std::size_t>(event.transfer)].dge);
     basis[start.tag] += picoseconds(start.value);
     basis[timing.dma.completion_latency.tag] += picoseconds(timing.dma.completion_latency.value);
   }

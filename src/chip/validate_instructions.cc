@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include "base/error.h"
 
 #include "base/csv.h"
 #include "base/error.h"
@@ -29,7 +28,7 @@ class Row {
 
   double predicted() const {
     const std::string& engine = csv_.cell("engine");
-    if (csv_.cell("opcode") == "satisfied semaphore check") return semaphore_check(engine);
+    if (csv_.cell("opcode") == "satisfied semaphore check") return check_time(engine);
     if (csv_.cell("opcode").starts_with("dma trigger")) return trigger();
     if (engine == "scalar") return scalar();
     if (engine == "vector") return vector();
@@ -121,12 +120,9 @@ class Row {
     refuse("kind", kind, "interval or duration");
   }
 
-  double semaphore_check(const std::string& engine) const {
-    if (engine == "sync") return timing_.sync.semaphore_check.value;
-    if (engine == "gpsimd") return timing_.gpsimd.semaphore_check.value;
-    if (engine == "vector") return timing_.vector.semaphore_check.value;
-    if (engine == "scalar") return timing_.scalar.semaphore_check.value;
-    if (engine == "tensor") return timing_.tensor.semaphore_check.value;
+  double check_time(const std::string& engine) const {
+    for (const Engine e : {Engine::sync, Engine::gpsimd, Engine::vector, Engine::scalar, Engine::tensor})
+      if (names_of(e)[static_cast<std::size_t>(e)] == engine) return semaphore_check(timing_, e).value;
     refuse("engine", engine, "sync, gpsimd, vector, scalar or tensor");
   }
 

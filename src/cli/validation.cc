@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/progress.h"
+#include "chip/interval.h"
 #include "chip/timeline.h"
 
 namespace headway::cli {
 namespace {
 
 using chip::Engine;
-using chip::Picoseconds;
 using chip::Timing;
 using kernels::MeasuredRow;
 
@@ -47,13 +47,10 @@ Timed time_of(const Recorded& recorded, const Timing& timing) {
     sum.device += chip::seconds(timeline.total);
     sum.instructions += timeline.events.size();
     sum.calibrated = sum.calibrated && timeline.uncalibrated == 0;
-    Picoseconds until = 0, active = 0;
+    std::vector<chip::Interval> active;
     for (const chip::Event& event : timeline.events)
-      if (event.engine == Engine::tensor) {
-        active += std::max<Picoseconds>(0, event.end - std::max(event.start, until));
-        until = std::max(until, event.end);
-      }
-    busy += chip::seconds(active);
+      if (event.engine == Engine::tensor) active.emplace_back(event.start, event.end);
+    busy += chip::seconds(chip::length_of_union(active));
     for (const chip::CoreTimeline& core : timeline.cores) {
       const auto moved = static_cast<double>(core.traffic.hbm_read + core.traffic.hbm_written);
       sum.roofline += std::max(
