@@ -48,18 +48,41 @@ inline void pause() {
 int ThreadPool::available() { return static_cast<int>(processors().size()); }
 
 ThreadPool::ThreadPool(int threads, bool pin) {
-  HEADWAY_CHECK(threads >= 1);
   const std::vector<int>& cpus = processors();
   pin = pin && threads > 1 && threads <= static_cast<int>(cpus.size());
+  start(threads, pin);
+  if (pin) {
+    keep_on(pthread_self(), {cpus[0]});
+    pinned_ = std::this_thread::get_id();
+  }
+}
+
+ThreadPool::ThreadPool(int threads, PinnedWorkers) {
+  start(threads, threads <= static_cast<int>(processors().size()));
+}
+
+ThreadPool::Caller::Caller(const ThreadPool& pool) {
+  const std::vector<int>& cpus = processors();
+  if (pool.size() < 2 || pool.size() > static_cast<int>(cpus.size())) return;
+  cpu_set_t set;
+  if (pthread_getaffinity_np(pthread_self(), sizeof set, &set) != 0) return;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &set)) before_.push_back(i);
+  keep_on(pthread_self(), {cpus[0]});
+}
+
+ThreadPool::Caller::~Caller() {
+  if (!before_.empty()) keep_on(pthread_self(), before_);
+}
+
+void ThreadPool::start(int threads, bool pin) {
+  HEADWAY_CHECK(threads >= 1);
+  const std::vector<int>& cpus = processors();
   for (int i = 1; i < threads; ++i) {
     workers_.emplace_back([this, i] { work_on(i); });
     // Without `pin` too: a thread starts where its creator may run, and another pool may have pinned that.
     keep_on(workers_.back().native_handle(),
             pin ? std::vector<int>{cpus[static_cast<std::size_t>(i)]} : cpus);
-  }
-  if (pin) {
-    keep_on(pthread_self(), {cpus[0]});
-    pinned_ = std::this_thread::get_id();
   }
 }
 

@@ -18,6 +18,20 @@ class ThreadPool {
   // The caller is thread 0; `threads - 1` more are started. With `pin` thread i stays on processor i of the
   // processors this process may use, until the pool is gone.
   explicit ThreadPool(int threads, bool pin = true);
+  // A pool for threads that go their own ways between uses: workers are pinned, and a caller only while it has a
+  // `Caller` of the pool.
+  struct PinnedWorkers {};
+  ThreadPool(int threads, PinnedWorkers);
+  class Caller {
+   public:
+    explicit Caller(const ThreadPool& pool);
+    ~Caller();
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    std::vector<int> before_;  // empty: nothing to undo
+  };
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -37,6 +51,7 @@ class ThreadPool {
   static int available();
 
  private:
+  void start(int threads, bool pin);
   void work_on(int thread);
 
   std::vector<std::thread> workers_;

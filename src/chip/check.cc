@@ -62,7 +62,7 @@ bool may_overlap(const Program& program, const View& a, const View& b) {
 }
 
 void Check::broken(Severity severity, std::string_view rule, std::string_view operand, std::string message) {
-  if (severity != Severity::warning) held_ = false;
+  if (severity != Severity::warning && !diagnostics_.tolerates(std::string(rule))) held_ = false;
   Diagnostic diagnostic;
   diagnostic.severity = severity;
   diagnostic.rule = rule;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/number_format.h"
 #include "chip/check.h"
 #include "chip/machine.h"
 #include "chip/rows.h"
@@ -319,7 +320,20 @@ void Core::require_written(std::string_view operand, const View& view, const Blo
     const std::uint64_t writer = memory.last_writer(begin, end);
     if (writer != 0) message += "; bytes near it were last written by " + machine_.writer_text(writer);
     report(Severity::kernel_error, "unwritten", operand, std::move(message));
+    // Tolerated: what is there now stands out, as in the vendor's simulator.
+    poison_unwritten(view, block.element_bytes, begin, end);
   });
+}
+
+void Core::poison_unwritten(const View& view, std::int64_t element_bytes, std::int64_t begin, std::int64_t end) {
+  Storage& memory = *memory_->places[view.tensor].storage;
+  std::array<std::byte, 8> pattern{};
+  encode(view.dtype, is_float(view.dtype) ? std::numeric_limits<float>::quiet_NaN() : 4.0f, pattern.data());
+  for (std::int64_t at = begin; at + element_bytes <= end; at += element_bytes) {
+    if (memory.written(at, at + element_bytes)) continue;
+    std::memcpy(memory.data() + at, pattern.data(), static_cast<std::size_t>(element_bytes));
+    memory.mark(at, at + element_bytes);
+  }
 }
 
 void Core::wrote(const View& view, const Block& block) {
@@ -602,6 +616,7 @@ void Core::report(Severity severity, std::string_view rule, std::string_view ope
     diagnostic.where = program_.where(instruction.source);
   }
   const std::string text = diagnostic.text();
+  if (machine_.diagnostics().tolerates(diagnostic.rule)) severity = Severity::warning;
   machine_.diagnostics().report(std::move(diagnostic));
   if (severity == Severity::warning) return;
   // Collecting, the sink returned; the instruction ends all the same.

@@ -147,6 +147,7 @@ class Core {
   template <class F>
   void for_runs(const View& view, const Block& block, F&& f);
   void require_written(std::string_view operand, const View& view, const Block& block);
+  void poison_unwritten(const View& view, std::int64_t element_bytes, std::int64_t begin, std::int64_t end);
   void mark(const View& view, const Block& block);
   void wrote(const View& view, const Block& block);
   void poison(const Instruction& instruction);

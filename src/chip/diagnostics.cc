@@ -18,6 +18,7 @@ std::string Diagnostic::text() const {
 }
 
 void Diagnostics::report(Diagnostic diagnostic) {
+  if (tolerates(diagnostic.rule)) diagnostic.severity = Severity::warning;
   const auto same = [&](const Diagnostic& other) {
     return other.rule == diagnostic.rule && other.where == diagnostic.where &&
            other.message == diagnostic.message && other.operand == diagnostic.operand &&

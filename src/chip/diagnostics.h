@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headway::chip {
@@ -32,6 +34,9 @@ class Diagnostics {
  public:
   enum class Mode { stop, collect };
   explicit Diagnostics(Mode mode = Mode::stop) : mode_(mode) {}
+  // From now on these rules only warn: what a more lenient machine would let pass.
+  void tolerate(std::set<std::string> rules) { tolerated_ = std::move(rules); }
+  bool tolerates(const std::string& rule) const { return tolerated_.contains(rule); }
   void report(Diagnostic diagnostic);
   const std::vector<Diagnostic>& all() const { return all_; }
   // How many aren't warnings.
@@ -40,6 +45,7 @@ class Diagnostics {
 
  private:
   Mode mode_;
+  std::set<std::string> tolerated_;
   std::vector<Diagnostic> all_;
   std::size_t errors_ = 0;
 };

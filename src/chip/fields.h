@@ -57,6 +57,19 @@ class Fields {
   // One of `names`, by position.
   virtual void chosen(std::string_view name, int& value, std::span<const std::string_view> names) = 0;
 
+  // Whether a field that may be absent is there; the field itself comes next if it is. Fields whose source knows
+  // absence by itself override it.
+  virtual bool present(std::string_view name, bool value) {
+    flag(name, value);
+    return value;
+  }
+  virtual void optional_flag(std::string_view name, std::optional<bool>& value) {
+    bool given = value.has_value(), on = value.value_or(false);
+    flag(std::string(name) + "_given", given);
+    flag(name, on);
+    value = given ? std::optional<bool>(on) : std::nullopt;
+  }
+
   // Enumerations from 0 without gaps whose names `names_of(E)` gives.
   template <class E>
   void choice(std::string_view name, E& value) {
@@ -67,18 +80,16 @@ class Fields {
   // An enumeration that may be absent (written as position -1 + 1 = 0, "none").
   template <class E>
   void optional_choice(std::string_view name, std::optional<E>& value) {
-    bool present = value.has_value();
-    flag(name, present);
+    const bool there = present(name, value.has_value());
     E inner = value.value_or(E{});
-    if (present) choice(name, inner);
-    value = present ? std::optional<E>(inner) : std::nullopt;
+    if (there) choice(name, inner);
+    value = there ? std::optional<E>(inner) : std::nullopt;
   }
   // A scalar operand that may be absent.
   void optional_scalar(std::string_view name, std::optional<Scalar>& value) {
-    bool present = value.has_value();
-    flag(name, present);
-    if (present != value.has_value()) value = present ? std::optional<Scalar>(Scalar()) : std::nullopt;
-    if (present) scalar(name, *value);
+    const bool there = present(name, value.has_value());
+    if (there != value.has_value()) value = there ? std::optional<Scalar>(Scalar()) : std::nullopt;
+    if (there) scalar(name, *value);
   }
 };
 

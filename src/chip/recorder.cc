@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "chip/tensor_engine.h"
 
 namespace headway::chip {
 
@@ -214,6 +215,72 @@ void Recorder::record(std::unique_ptr<Instruction> instruction, Here here) {
 void Recorder::record(std::unique_ptr<Instruction> instruction, const std::string& file, std::uint32_t line) {
   instruction->source = source(file, line);
   append(std::move(instruction));
+}
+
+void Recorder::record(std::unique_ptr<Instruction> instruction, SourceId source) {
+  instruction->source = source;
+  append(std::move(instruction));
+}
+
+namespace {
+
+// Replaces a view where it is written.
+class Retarget : public Fields {
+ public:
+  Retarget(const View& from, const View& to) : from_(from), to_(to) {}
+  int written = 0, read = 0;  // times that `from` is
+  void view(std::string_view, View& view, Access access) override {
+    if (view != from_) return;
+    if (access == Access::read) {
+      ++read;
+    } else {
+      ++written;
+      view = to_;
+    }
+  }
+  void views(std::string_view name, std::vector<View>& views, Access access) override {
+    for (View& v : views) view(name, v, access);
+  }
+  void optional_view(std::string_view name, std::optional<View>& v, Access access) override {
+    if (v) view(name, *v, access);
+  }
+  void scalar(std::string_view name, Scalar& scalar) override {
+    if (auto* v = std::get_if<View>(&scalar)) view(name, *v, Access::read);
+  }
+  void reg(std::string_view, Register&, Access) override {}
+  void register_or(std::string_view, RegisterOr&) override {}
+  void integer(std::string_view, std::int64_t&) override {}
+  void integers(std::string_view, std::vector<std::int64_t>&) override {}
+  void number(std::string_view, float&) override {}
+  void numbers(std::string_view, std::vector<float>&) override {}
+  void flag(std::string_view, bool&) override {}
+  void chosen(std::string_view, int&, std::span<const std::string_view>) override {}
+
+ private:
+  View from_, to_;
+};
+
+}  // namespace
+
+bool Recorder::retarget(const View& from, const View& to, std::optional<bool> accumulate) {
+  if (program_.instructions.empty()) return false;
+  std::unique_ptr<Instruction>& last = program_.instructions.back();
+  if (last->broken) return false;
+  std::unique_ptr<Instruction> changed = copy(*last);
+  changed->engine = last->engine;
+  changed->source = last->source;
+  Retarget fields(from, to);
+  changed->visit(fields);
+  if (fields.written != 1 || fields.read != 0) return false;
+  auto* product = dynamic_cast<NcMatmul*>(changed.get());
+  if (product)
+    product->accumulate = accumulate;
+  else if (accumulate)
+    return false;
+  Diagnostics found(Diagnostics::Mode::collect);
+  if (!Check(spec_, program_, found).instruction(*changed)) return false;
+  last = std::move(changed);
+  return true;
 }
 
 void Recorder::append(std::unique_ptr<Instruction> instruction) {

@@ -122,6 +122,17 @@ class Recorder {
   void record(std::unique_ptr<Instruction> instruction, Here here);
   // The same with the line of another language's source.
   void record(std::unique_ptr<Instruction> instruction, const std::string& file, std::uint32_t line);
+  // The same, and a declaration, with a line that `source` gave.
+  void record(std::unique_ptr<Instruction> instruction, SourceId source);
+  Tile declare(Tensor tensor);
+  SourceId source(const std::string& file, std::uint32_t line);
+
+  // The instruction recorded last writes `to` in place of `from`, which is exactly what it wrote, and with
+  // `accumulate`, where it is a product, accumulates so. False, and nothing has changed, where it can't.
+  bool retarget(const View& from, const View& to, std::optional<bool> accumulate = std::nullopt);
+  // Instruction `after` starts when `before` is done.
+  void order(std::uint32_t before, std::uint32_t after) { program_.edges.push_back({before, after}); }
+  void set_role(TensorId tensor, Role role) { program_.tensors[tensor].role = role; }
   // The name of the instruction recorded last.
   void label(std::string name);
 
@@ -131,9 +142,7 @@ class Recorder {
   Program finish();
 
  private:
-  SourceId source(const std::string& file, std::uint32_t line);
   SourceId source(Here here);
-  Tile declare(Tensor tensor);
   void append(std::unique_ptr<Instruction> instruction);
 
   const Spec& spec_;

@@ -48,10 +48,7 @@ void NcMatmul::visit(Fields& fields) {
   fields.flag("is_stationary_onezero", is_stationary_onezero);
   fields.flag("is_moving_onezero", is_moving_onezero);
   fields.flag("is_transpose", is_transpose);
-  bool given = accumulate.has_value(), add = accumulate.value_or(false);
-  fields.flag("accumulate_given", given);
-  fields.flag("accumulate", add);
-  accumulate = given ? std::optional<bool>(add) : std::nullopt;
+  fields.optional_flag("accumulate", accumulate);
   visit_tile(fields, "tile_position", tile_position);
   visit_tile(fields, "tile_size", tile_size);
   fields.choice("perf_mode", perf_mode);
