@@ -7,13 +7,13 @@ string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x
        bytes "${bytes}")
 file(WRITE "${OUTPUT}.tmp" "#include <cstddef>
 
-namespace headway::cli {
+namespace headway::show {
 extern const unsigned char ${NAME}[];
 extern const std::size_t ${NAME}Size;
 const unsigned char ${NAME}[] = {
 ${bytes}
 };
 const std::size_t ${NAME}Size = sizeof(${NAME});
-}  // namespace headway::cli
+}  // namespace headway::show
 ")
 file(RENAME "${OUTPUT}.tmp" "${OUTPUT}")

@@ -13,6 +13,8 @@
 #include "chip/timing.h"
 #include "chip/trust.h"
 #include "objects.h"
+#include "show/profile_page.h"
+#include "show/profile_text.h"
 
 namespace headway::python {
 
@@ -28,6 +30,8 @@ void bind_profile(nb::module_& m) {
       .def_prop_ro("bound", [](const Profile& p) { return p.bound.by; })
       .def_prop_ro("bound_share", [](const Profile& p) { return p.bound.share; })
       .def_prop_ro("bound_reason", [](const Profile& p) { return p.bound.reason; })
+      .def("text", [](const Profile& p) { return show::profile_text(p); })
+      .def("page", [](const Profile& p) { return show::profile_page(p); })
       .def("json", [](const Profile& p) { return to_json(p); })
       .def("summary_json", [](const Profile& p) { return summary_json(p); })
       .def("perfetto", [](const Profile& p) {

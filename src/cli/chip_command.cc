@@ -12,7 +12,7 @@
 #include "chip/chip_schema.h"
 #include "chip/spec.h"
 #include "cli/commands.h"
-#include "cli/text_table.h"
+#include "show/text_table.h"
 
 namespace headway::cli {
 namespace {
@@ -58,10 +58,12 @@ nlohmann::json to_json(const chip::Rule& rule, const Entry* entry) {
 }
 
 void list(bool json) {
-  TextTable table({"chip", "core", "cores", "TFLOP/s bf16", "HBM", "numbers", "documented", "measured",
-                   "fitted", "assumed"},
-                  {TextTable::left, TextTable::left, TextTable::right, TextTable::right, TextTable::right,
-                   TextTable::right, TextTable::right, TextTable::right, TextTable::right, TextTable::right});
+  show::TextTable table(
+      {"chip", "core", "cores", "TFLOP/s bf16", "HBM", "numbers", "documented", "measured", "fitted",
+       "assumed"},
+      {show::TextTable::left, show::TextTable::left, show::TextTable::right, show::TextTable::right,
+       show::TextTable::right, show::TextTable::right, show::TextTable::right, show::TextTable::right,
+       show::TextTable::right, show::TextTable::right});
   nlohmann::json chips = nlohmann::json::array();
   for (const std::string& name : chip::chip_names()) {
     const Spec spec = Spec::load(name);
@@ -90,8 +92,8 @@ void list(bool json) {
 
 void show(const std::string& name, bool json) {
   const Spec spec = Spec::load(name);
-  TextTable table({"key", "value", "tag", "source"},
-                  {TextTable::left, TextTable::right, TextTable::left, TextTable::left});
+  show::TextTable table({"key", "value", "tag", "source"}, {show::TextTable::left, show::TextTable::right,
+                                                            show::TextTable::left, show::TextTable::left});
   nlohmann::json entries = nlohmann::json::object();
   for (const chip::Rule& rule : chip::schema()) {
     const Entry* entry = spec.find(rule.key);
@@ -105,8 +107,9 @@ void show(const std::string& name, bool json) {
 
 void show_difference(const std::string& first, const std::string& second, bool json) {
   const Spec a = Spec::load(first), b = Spec::load(second);
-  TextTable table({"key", first, "tag", second, "tag"},
-                  {TextTable::left, TextTable::right, TextTable::left, TextTable::right, TextTable::left});
+  show::TextTable table({"key", first, "tag", second, "tag"},
+                        {show::TextTable::left, show::TextTable::right, show::TextTable::left,
+                         show::TextTable::right, show::TextTable::left});
   nlohmann::json differences = nlohmann::json::object();
   for (const chip::Rule& rule : chip::schema()) {
     const Entry *of_a = a.find(rule.key), *of_b = b.find(rule.key);

@@ -15,8 +15,8 @@
 #include "chip/spec.h"
 #include "chip/validate_instructions.h"
 #include "cli/commands.h"
-#include "cli/text_table.h"
 #include "cli/validation.h"
+#include "show/text_table.h"
 
 namespace headway::cli {
 namespace {
@@ -70,13 +70,13 @@ json kernel_rows_json(const KernelValidation& kernels) {
 json print_kernels(const KernelValidation& kernels, const std::string& title, bool refit) {
   if (kernels.rows.empty()) return nullptr;
   fmt::print("{}\n\n", title);
-  using enum TextTable::Side;
+  using enum show::TextTable::Side;
   std::vector<std::string> heads = {"kernel", "measured", "predicted", "error"};
   if (refit) heads.emplace_back("source left out");
   heads.insert(heads.end(), {"roofline", "instructions", ""});
-  std::vector<TextTable::Side> sides(heads.size(), right);
+  std::vector<show::TextTable::Side> sides(heads.size(), right);
   sides.front() = sides.back() = left;
-  TextTable table(heads, sides);
+  show::TextTable table(heads, sides);
   int misses = 0, large = 0;
   for (const KernelRow& row : kernels.rows) {
     const double error = row.error(row.predicted);
@@ -112,9 +112,9 @@ json print_kernels(const KernelValidation& kernels, const std::string& title, bo
 
 // Active share of the tensor engine and use of HBM, where the source gives them.
 json print_shares(const KernelValidation& kernels, const std::map<std::string, Shares>& measured) {
-  using enum TextTable::Side;
-  TextTable table({"kernel", "TensorE active", "measured", "HBM", "measured", ""},
-                  {left, right, right, right, right, left});
+  using enum show::TextTable::Side;
+  show::TextTable table({"kernel", "TensorE active", "measured", "HBM", "measured", ""},
+                        {left, right, right, right, right, left});
   json rows = json::array();
   for (const KernelRow& row : kernels.rows) {
     const auto found = measured.find(std::string(row.row->id));
@@ -135,8 +135,9 @@ json print_shares(const KernelValidation& kernels, const std::map<std::string, S
 }
 
 json print_instructions(const std::filesystem::path& file, const Timing& timing) {
-  using enum TextTable::Side;
-  TextTable table({"instruction", "measured", "predicted", "error", ""}, {left, right, right, right, left});
+  using enum show::TextTable::Side;
+  show::TextTable table({"instruction", "measured", "predicted", "error", ""},
+                        {left, right, right, right, left});
   json rows = json::array();
   double sum = 0;
   int misses = 0;
@@ -161,12 +162,12 @@ json print_instructions(const std::filesystem::path& file, const Timing& timing)
 
 // Spans and starts with the clock's windows where the recording has them, and the span with them on average.
 json print_profiles(const std::filesystem::path& folder, const Timing& timing) {
-  using enum TextTable::Side;
-  TextTable spans(
+  using enum show::TextTable::Side;
+  show::TextTable spans(
       {"recorded timeline", "span", "predicted", "error", "clock unknown", "start error", "largest", ""},
       {left, right, right, right, right, right, right, left});
-  TextTable busy({"recorded timeline", "engine", "busy", "predicted", "error", ""},
-                 {left, left, right, right, right, left});
+  show::TextTable busy({"recorded timeline", "engine", "busy", "predicted", "error", ""},
+                       {left, left, right, right, right, left});
   json rows = json::array();
   for (const std::string& name : chip::recording_names(folder)) {
     const chip::Recording recording = chip::read_recording(folder, name);

@@ -20,8 +20,8 @@
 #include "chip/program_file.h"
 #include "cli/commands.h"
 #include "cli/kernel_arguments.h"
-#include "cli/text_table.h"
 #include "kernels/kernel.h"
+#include "show/text_table.h"
 #include "simd/convert.h"
 
 namespace headway::cli {
@@ -41,7 +41,8 @@ struct Arguments {
 };
 
 void list(bool json) {
-  TextTable table({"kernel", "inputs", "what"}, {TextTable::left, TextTable::left, TextTable::left});
+  show::TextTable table({"kernel", "inputs", "what"},
+                        {show::TextTable::left, show::TextTable::left, show::TextTable::left});
   nlohmann::json all = nlohmann::json::array();
   for (const kernels::Kernel& kernel : kernels::all_kernels()) {
     std::vector<std::string> inputs;
@@ -126,8 +127,9 @@ void run(const Arguments& a, bool check) {
     for (Input& input : memory) values.push_back(std::move(input.numbers));
     expected = kernel.reference(inputs, values, attributes);
   }
-  TextTable table({"output", "shape", "smallest", "largest", check ? "largest error" : "mean"},
-                  {TextTable::left, TextTable::left, TextTable::right, TextTable::right, TextTable::right});
+  show::TextTable table({"output", "shape", "smallest", "largest", check ? "largest error" : "mean"},
+                        {show::TextTable::left, show::TextTable::left, show::TextTable::right,
+                         show::TextTable::right, show::TextTable::right});
   const std::vector<chip::TensorId> ids = programs[0].with_role(chip::Role::output);
   for (std::size_t o = 0; o < ids.size(); ++o) {
     const chip::Tensor& t = programs[0].tensors[ids[o]];

@@ -18,8 +18,8 @@
 #include "chip/timeline.h"
 #include "cli/commands.h"
 #include "cli/kernel_arguments.h"
-#include "cli/profile_page.h"
-#include "cli/profile_text.h"
+#include "show/profile_page.h"
+#include "show/profile_text.h"
 
 namespace headway::cli {
 namespace {
@@ -73,7 +73,7 @@ void time(const Options& o) {
   const chip::Trust trust = chip::trust_of(timeline);
   const double total = chip::seconds(timeline.total), launch = chip::seconds(timeline.launch);
   const double latency = chip::seconds(timeline.total + timeline.launch);
-  fmt::print("{} on {}: {}\n", s.programs[0].kernel, spec.name, trust_text(total, trust));
+  fmt::print("{} on {}: {}\n", s.programs[0].kernel, spec.name, show::trust_text(total, trust));
   if (launch > 0) fmt::print("with the launch: {}\n", chip::time_text(latency));
   for (const std::string& warning : timeline.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (o.json) {
@@ -118,11 +118,12 @@ void profile(const Options& o) {
   const chip::Profile p = profile_of(o);
   std::optional<chip::Profile> other;
   if (!o.against.empty()) other = opened(o.against);
-  fmt::print("{}", other ? comparison_text(p, *other) : profile_text(p));
+  fmt::print("{}", other ? show::comparison_text(p, *other) : show::profile_text(p));
   if (!o.save.empty() || !o.pftrace.empty() || !o.html.empty()) fmt::print("\n");
   if (!o.save.empty()) write(o.save, chip::to_json(p), "the profile");
   if (!o.pftrace.empty()) write(o.pftrace, chip::to_perfetto(p), "for ui.perfetto.dev");
-  if (!o.html.empty()) write(o.html, profile_page(p, other ? &*other : nullptr), "open it in a browser");
+  if (!o.html.empty())
+    write(o.html, show::profile_page(p, other ? &*other : nullptr), "open it in a browser");
   if (o.json)
     fmt::print("{}\n", other ? fmt::format("{{\"profile\":{},\"against\":{}}}", chip::summary_json(p),
                                            chip::summary_json(*other))

@@ -9,17 +9,21 @@
 #include <set>
 #include <string_view>
 
-#include "cli/embedded_page.h"
+#include "show/embedded_page.h"
+
+namespace headway::show {
+
+// The committed bundle web/dist/report.html, generated into the binary by cmake/embed.cmake.
+extern const unsigned char kReportTemplate[];
+extern const std::size_t kReportTemplateSize;
+
+}  // namespace headway::show
 
 namespace headway::cli {
 
 using train::RunFigures;
 using train::RunRecord;
 using train::StepRecord;
-
-// The committed bundle web/dist/report.html, generated into the binary by cmake/embed.cmake.
-extern const unsigned char kReportTemplate[];
-extern const std::size_t kReportTemplateSize;
 
 namespace {
 
@@ -176,7 +180,8 @@ std::string report_page(const std::vector<RunRecord>& runs) {
   }
   data += "]}";
 
-  return page_with({reinterpret_cast<const char*>(kReportTemplate), kReportTemplateSize}, data);
+  return show::page_with({reinterpret_cast<const char*>(show::kReportTemplate), show::kReportTemplateSize},
+                         data);
 }
 
 }  // namespace headway::cli

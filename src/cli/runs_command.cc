@@ -11,7 +11,7 @@
 #include "base/progress.h"
 #include "cli/commands.h"
 #include "cli/run_comparison.h"
-#include "cli/text_table.h"
+#include "show/text_table.h"
 #include "train/run_folder.h"
 
 namespace headway::cli {
@@ -57,10 +57,10 @@ void print_json(const json& line) {
 
 void list(const RunsOptions& options) {
   json lines = json::array();
-  TextTable table(
+  show::TextTable table(
       {"name", "parameters", "steps", "tokens", "val_bpb", "charged s", "tokens/s", "state", "started"},
-      {TextTable::left, TextTable::right, TextTable::right, TextTable::right, TextTable::right,
-       TextTable::right, TextTable::right, TextTable::left, TextTable::left});
+      {show::TextTable::left, show::TextTable::right, show::TextTable::right, show::TextTable::right, show::TextTable::right,
+       show::TextTable::right, show::TextTable::right, show::TextTable::left, show::TextTable::left});
   for (const auto& folder : train::list_runs(options.folder)) {
     const RunRecord run = train::read_run(folder);
     const RunFigures f = run.figures();
@@ -106,7 +106,7 @@ void print_points(const std::string& head, const std::vector<RunRecord>& runs,
     heads.push_back(runs[r].name);
     if (r > 0) heads.push_back("diff");
   }
-  TextTable table(heads, std::vector<TextTable::Side>(heads.size(), TextTable::right));
+  show::TextTable table(heads, std::vector<show::TextTable::Side>(heads.size(), show::TextTable::right));
   for (const ComparedPoint& point : points) {
     if (!comparable(point.*values)) continue;
     const std::optional<double>& first = (point.*values)[0];

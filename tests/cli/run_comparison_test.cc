@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "cli/text_table.h"
+#include "show/text_table.h"
 
 namespace headway::cli {
 namespace {
@@ -91,8 +91,8 @@ TEST(RunComparison, DifferentCorporaAreNeverCompared) {
   }
 }
 
-TEST(TextTable, AlignsByCharacters) {
-  TextTable table({"name", "steps"}, {TextTable::left, TextTable::right});
+TEST(show::TextTable, AlignsByCharacters) {
+  show::TextTable table({"name", "steps"}, {show::TextTable::left, show::TextTable::right});
   table.add({"größer", "1,200"});
   table.add({"a", "7"});
   EXPECT_EQ(table.text(), "name    steps\ngrößer  1,200\na           7\n");

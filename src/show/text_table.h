@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace headway::cli {
+namespace headway::show {
 
 class TextTable {
  public:
@@ -22,4 +22,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace headway::cli
+}  // namespace headway::show

@@ -1,4 +1,4 @@
-#include "cli/text_table.h"
+#include "show/text_table.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace headway::cli {
+namespace headway::show {
 namespace {
 
 // Columns on a terminal: characters, not the bytes that UTF-8 takes for them.
@@ -46,4 +46,4 @@ std::string TextTable::text() const {
   return out;
 }
 
-}  // namespace headway::cli
+}  // namespace headway::show

@@ -5,9 +5,9 @@
 
 #include "chip/profile.h"
 
-namespace headway::cli {
+namespace headway::show {
 
 // One HTML file that shows the profile, beside `other` where there is one.
 std::string profile_page(const chip::Profile& profile, const chip::Profile* other = nullptr);
 
-}  // namespace headway::cli
+}  // namespace headway::show

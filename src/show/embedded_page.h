@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-namespace headway::cli {
+namespace headway::show {
 
 // The page with `data`, a JSON text, in its element `<script type="application/json" id="headway-data">`.
 // Throws Bug for a page that has none.
 std::string page_with(std::string_view page, std::string_view data);
 
-}  // namespace headway::cli
+}  // namespace headway::show

@@ -1,11 +1,11 @@
-#include "cli/profile_page.h"
+#include "show/profile_page.h"
 
 #include <cstddef>
 
 #include "chip/profile_file.h"
-#include "cli/embedded_page.h"
+#include "show/embedded_page.h"
 
-namespace headway::cli {
+namespace headway::show {
 
 // The committed bundle web/dist/profile.html, generated into the binary by cmake/embed.cmake.
 extern const unsigned char kProfileTemplate[];
@@ -18,4 +18,4 @@ std::string profile_page(const chip::Profile& profile, const chip::Profile* othe
   return page_with({reinterpret_cast<const char*>(kProfileTemplate), kProfileTemplateSize}, data);
 }
 
-}  // namespace headway::cli
+}  // namespace headway::show

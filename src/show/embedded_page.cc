@@ -1,8 +1,8 @@
-#include "cli/embedded_page.h"
+#include "show/embedded_page.h"
 
 #include "base/error.h"
 
-namespace headway::cli {
+namespace headway::show {
 
 std::string page_with(std::string_view page, std::string_view data) {
   constexpr std::string_view kStart = "<script type=\"application/json\" id=\"headway-data\">";
@@ -23,4 +23,4 @@ std::string page_with(std::string_view page, std::string_view data) {
   return out += page.substr(end);
 }
 
-}  // namespace headway::cli
+}  // namespace headway::show

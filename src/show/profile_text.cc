@@ -1,4 +1,4 @@
-#include "cli/profile_text.h"
+#include "show/profile_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "base/progress.h"
-#include "cli/text_table.h"
+#include "show/text_table.h"
 
-namespace headway::cli {
+namespace headway::show {
 
 using chip::EngineFigures;
 using chip::Profile;
@@ -273,4 +273,4 @@ std::string comparison_text(const Profile& a, const Profile& b) {
   return out + '\n' + path.text();
 }
 
-}  // namespace headway::cli
+}  // namespace headway::show
