@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/home.h"
 #include "chip/instruction.h"
 #include "objects.h"
 
@@ -147,6 +148,7 @@ NB_MODULE(_chip, m) {
           all.system_error = system;
           all.bug = bug;
         });
+  m.def("set_home", [](const std::string& folder) { headway::set_home(folder); });
   m.def("register_package", [](const std::string& folder) { registered().package = folder; });
   m.def("dtype_names", [] {
     std::vector<std::string> names;

@@ -3,7 +3,10 @@
 from headway import _chip as _chip_module
 import os as _os
 
-_chip_module.register_package(_os.path.dirname(_os.path.dirname(_os.path.abspath(__file__))) + _os.sep)
+_package = _os.path.dirname(_os.path.dirname(_os.path.abspath(__file__)))
+_chip_module.register_package(_package + _os.sep)
+if _os.path.isdir(_os.path.join(_package, "chips")):
+    _chip_module.set_home(_package)  # installed: the chip files came along
 
 from headway.nki import errors  # noqa: E402
 
