@@ -1,0 +1,3 @@
+"""nki.compiler.ncc_driver: importable; what it would do needs the vendor's compiler."""
+
+from headway.nki.compiler import __getattr__  # noqa: F401

@@ -1,0 +1,89 @@
+"""Programs of a launch, and sizes of the machine."""
+
+from __future__ import annotations
+
+import os
+
+from headway.nki import target
+from headway.nki.trace import active, session
+
+
+def program_id(axis=0) -> int:
+    """The number of this core in its logical core."""
+    return session().program_id
+
+
+def num_programs(axes=0) -> int:
+    """The cores of the logical core."""
+    s = active()
+    return 1 if s is None else s.num_programs
+
+
+def program_ndim() -> int:
+    """Extents of the grid: always 1."""
+    return 1
+
+
+class _TileSize:
+    """Limits of the machine that the kernel is recorded for."""
+
+    @property
+    def pmax(self) -> int:
+        """Partitions."""
+        return target.spec().partitions
+
+    @property
+    def psum_fmax(self) -> int:
+        """float32 elements of a PSUM bank in a partition."""
+        return target.spec().psum_bank_bytes // 4
+
+    psum_bank_fmax = psum_fmax
+
+    @property
+    def psum_bank_fmax_bytes(self) -> int:
+        return target.spec().psum_bank_bytes
+
+    @property
+    def psum_num_banks(self) -> int:
+        """Banks that kernels may use; one less where DMA transposes go through the Tensor engine."""
+        reserved = os.environ.get("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", "").lower() in ("1", "true")
+        return target.spec().psum_banks - reserved
+
+    @property
+    def gemm_stationary_fmax(self) -> int:
+        return target.spec().stationary_columns
+
+    @property
+    def gemm_moving_fmax(self) -> int:
+        return target.spec().moving_columns
+
+    @property
+    def bn_stats_fmax(self) -> int:
+        return target.spec().bn_stats_elements
+
+    @property
+    def sbuf_size_bytes(self) -> int:
+        """Of all partitions."""
+        return target.spec().sbuf_bytes * target.spec().partitions
+
+    @property
+    def sbuf_fmax_bytes(self) -> int:
+        """Bytes of a partition that kernels may use."""
+        return target.spec().sbuf_usable_bytes
+
+    total_available_sbuf_size = sbuf_fmax_bytes
+
+    @property
+    def sbuf_fmax(self) -> int:
+        """The same in float32 elements."""
+        return target.spec().sbuf_usable_bytes // 4
+
+    # Alignment of addresses; the vendor publishes none, these are what the chip's rules ask for.
+    sbuf_min_align = 4
+
+    @property
+    def psum_min_align(self) -> int:
+        return target.spec().psum_bank_bytes
+
+
+tile_size = _TileSize()
