@@ -52,7 +52,10 @@ class Tokens {
     // NumPy's names for the same functions.
     if (name == "absolute") name = "abs";
     if (name == "bitwise_not" || name == "bitwise_invert") name = "invert";
-    if (name == "mod") name = "remainder";
+    if (name == "max" || name == "amax") name = "maximum";
+    if (name == "min" || name == "amin") name = "minimum";
+    if (name == "sum") name = "add";
+    if (name == "prod") name = "multiply";
     for (std::size_t i = 0; i < names.size(); ++i)
       if (names[i] == name) return static_cast<int>(i);
     return -1;

@@ -17,9 +17,18 @@ import warnings
 _NAMES = {
     "nki": "headway.nki",
     "neuronxcc": "headway.neuronxcc",
+    "nki_cpu_simulator.nki": "headway.nki",
     "nki_cpu_simulator": "headway.nki_cpu_simulator",
     "neuron_dtypes": "headway.neuron_dtypes",
 }
+
+
+def _ours(name: str) -> str | None:
+    """Our module for the name, or None."""
+    for known, ours in _NAMES.items():
+        if name == known or name.startswith(known + "."):
+            return ours + name[len(known):]
+    return None
 
 
 class _Loader(importlib.abc.Loader):
@@ -42,10 +51,9 @@ class _Loader(importlib.abc.Loader):
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        root, _, rest = name.partition(".")
-        if root not in _NAMES:
+        ours = _ours(name)
+        if ours is None:
             return None
-        ours = _NAMES[root] + ("." + rest if rest else "")
         try:
             found = importlib.util.find_spec(ours)
         except ModuleNotFoundError:

@@ -37,6 +37,13 @@ class Argument:
     shape: tuple
     name: str
 
+    @property
+    def size(self) -> int:
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
     def write_back(self, values: np.ndarray) -> None:
         """Puts what the kernel left in its argument into the caller's array. InputError where that is read-only."""
         if isinstance(self.source, np.ndarray):

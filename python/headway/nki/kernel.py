@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import copy
 import dataclasses
 import functools
@@ -19,9 +21,22 @@ from headway.nki.tensor import Register, Tensor
 
 # Read before it was written: the elements are NaN or 4, and a warning says so.
 _LENIENT = ["unwritten"]
-# The vendor's simulator knows no sizes of memory either.
-_SIMULATOR = ["unwritten", "capacity"]
+# The vendor's simulator knows no sizes of memory and no races either.
+_SIMULATOR = ["unwritten", "capacity", "race"]
 _DEFAULT_MAX_INSTRUCTIONS = 20_000_000
+# What `kernel check` takes for an error, however lenient the dialect is.
+_ALWAYS_MEANT = ("unwritten", "race")
+_strictness: contextvars.ContextVar[bool] = contextvars.ContextVar("strictness", default=False)
+
+
+@contextlib.contextmanager
+def strictly():
+    """Calls inside: memory that is read before it was written, and races, are errors instead of warnings."""
+    token = _strictness.set(True)
+    try:
+        yield
+    finally:
+        _strictness.reset(token)
 
 
 def max_instructions() -> int:
@@ -45,16 +60,15 @@ def threads() -> int:
 class Recording:
     """What a call recorded: a trace a core, the arguments, and what the function returned on each core."""
 
-    def __init__(self, name: str, spec, lnc: int, *, simulating: bool, strict: bool = False, limit: int | None = None,
-                 wrap: Callable | None = None, unwrap: Callable | None = None):
+    def __init__(self, name: str, spec, lnc: int, *, simulating: bool, strict: bool = False, limit: int | None = None):
         self.name = name
         self.spec = spec
         self.lnc = lnc
         self.simulating = simulating
         self.tolerated = [] if strict else (_SIMULATOR if simulating else _LENIENT)
+        if _strictness.get():
+            self.tolerated = [rule for rule in self.tolerated if rule not in _ALWAYS_MEANT]
         self.limit = max_instructions() if limit is None else limit
-        self.wrap = wrap or (lambda tensor: tensor)
-        self.unwrap = unwrap or (lambda value: value)
         self.arguments: list[arrays.Argument] = []
         self.sessions: list[trace.Session] = []
         self.returned: list = []
@@ -75,7 +89,7 @@ class Recording:
                 given = [self._argument(session, inputs, value, name) for value, name in zip(args, names)]
                 named = {name: self._argument(session, inputs, value, name) for name, value in kwargs.items()}
                 result = function(*given, **named)
-            self.returned.append(self._unwrapped(result))
+            self.returned.append(result)
             if schedule:
                 _add_schedule(made, schedule)
         self._mark_outputs()
@@ -113,19 +127,21 @@ class Recording:
             given = self.arguments[place]
             if place != len(inputs):
                 raise Bug("inputs are declared in another order on the second core")
-            inputs[place] = session.declare(given.shape, given.dtype, buffers.shared_hbm, given.name, role="input")
-        return self.wrap(inputs[place])
+            # A view has five extents at most; the older dialect's tiles know more by themselves.
+            shape = given.shape if len(given.shape) <= 5 else (given.size,)
+            inputs[place] = session.declare(shape, given.dtype, buffers.shared_hbm, given.name, role="input")
+        return self._wrapped(inputs[place], self.arguments[place])
 
-    def _unwrapped(self, result):
-        if isinstance(result, (list, tuple)) and not hasattr(result, "_fields"):
-            return type(result)(self._unwrapped(item) for item in result)
-        if isinstance(result, dict):
-            return {key: self._unwrapped(item) for key, item in result.items()}
-        return self.unwrap(result)
+    # A dialect's own objects for tensors: of an argument, and the tensors in a result.
+    def _wrapped(self, tensor: Tensor, given: arrays.Argument):
+        return tensor
+
+    def _tensors(self, returned) -> Iterable[Tensor]:
+        return tensors_of(returned)
 
     def _mark_outputs(self) -> None:
         for session, returned in zip(self.sessions, self.returned):
-            for tensor in tensors_of(returned):
+            for tensor in self._tensors(returned):
                 if tensor.trace is not session.trace:
                     raise KernelError(f"kernel '{self.name}' returns a tensor of another call [foreign]")
                 if not buffers.is_hbm(tensor.buffer):
@@ -295,6 +311,11 @@ def _signature(function: Callable) -> tuple:
         return tuple(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return ()
+
+
+def named_like(function: Callable, model: Callable) -> Callable:
+    """``function`` with the parameters' names of ``model``."""
+    return functools.wraps(model)(function)
 
 
 def _parameter_names(function: Callable, count: int) -> list[str]:

@@ -1,3 +1,18 @@
-"""nki.compiler.frontend: importable; what it would do needs the vendor's compiler."""
+"""nki.compiler.frontend: the vendor's front ends. They exist as names; kernels run as ordinary Python here."""
 
-from headway.nki.compiler import __getattr__  # noqa: F401
+from headway.nki.errors import Unsupported
+
+
+class NKIFrontend:
+    """A front end of the vendor's compiler."""
+
+    def __call__(self, *_args, **_kwargs):
+        raise Unsupported(f"{type(self).__name__} needs the vendor's compiler")
+
+
+class ParserFrontend(NKIFrontend):
+    pass
+
+
+class TracerFrontend(NKIFrontend):
+    pass

@@ -1,0 +1,137 @@
+"""How value-returning instructions are recorded: a new tile, the pieces of the mask, operands as the recorder takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headway.nki import buffers, dtypes, isa
+from headway.nki.language.math import promoted
+from headway.neuronxcc.nki import assign
+from headway.neuronxcc.nki.index import broadcast
+from headway.neuronxcc.nki.pieces import pieces
+from headway.neuronxcc.nki.tile import Tile, new_tile
+
+FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+
+
+def result_dtype(dtype, *operands) -> dtypes.DType:
+    """The dtype asked for, or what the operands' types are promoted to."""
+    if dtype is not None:
+        return dtypes.dtype_of(dtype)
+    found = None
+    for operand in operands:
+        if isinstance(operand, Tile):
+            found = operand.dtype if found is None else promoted(found, operand.dtype)
+    return found or dtypes.float32
+
+
+def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffers.sbuf, product: bool = False, shape_of_mask=None, **kept) -> Tile:
+    """A new tile, written by ``record(dst, *operands)`` for each piece of the mask. Operands that aren't tiles are passed as they are;
+    those with one value a partition are clipped in partitions only."""
+    out = new_tile(shape, dtype, buffer)
+    found = pieces(mask, tuple(shape_of_mask or shape))
+    if found is None:
+        record(out.native(), *(o.native() if isinstance(o, Tile) else o for o in operands))
+        return assign.fresh(out, None, product)
+    for piece in found:
+        record(out.clipped(piece).native(), *(o.clipped(piece).native() if isinstance(o, Tile) else o for o in operands))
+    return assign.fresh(out, found, product)
+
+
+def run(record: Callable, tiles: list, mask, shape) -> None:
+    """``record(*tiles)`` for each piece of the mask, on tiles that are there."""
+    found = pieces(mask, tuple(shape))
+    if found is None:
+        record(*(t.native() if isinstance(t, Tile) else t for t in tiles))
+        return
+    for piece in found:
+        record(*(t.clipped(piece).native() if isinstance(t, Tile) else t for t in tiles))
+
+
+def number(value):
+    """A number as the recorder takes it: NumPy's and ml_dtypes' scalars included."""
+    if isinstance(value, (int, float, Tile)) or value is None:
+        return value
+    if hasattr(value, "dtype") and getattr(value, "size", 1) == 1:
+        return int(value) if value.dtype.kind in "iub" else float(value)
+    return value
+
+
+def column32(value):
+    """A column of one value a partition as float32; anything else as it is."""
+    if isinstance(value, Tile) and value.dtype.name != "float32":
+        out = new_tile((value.partitions, 1), dtypes.float32, buffers.sbuf)
+        isa.tensor_copy(out.native(), value.native())
+        return out
+    return value
+
+
+def in_sbuf(tile: Tile) -> Tile:
+    """The tile, or a copy of it where it lies in PSUM."""
+    if not buffers.is_psum(tile.buffer):
+        return tile
+    out = new_tile(tile.shape, tile.dtype, buffers.sbuf)
+    isa.tensor_copy(out.native(), tile.native())
+    return out
+
+
+def matched(a: Tile, b: Tile) -> tuple[Tile, Tile]:
+    """Both with one shape: free extents of 1, or all of them, repeated."""
+    if a.shape == b.shape:
+        return a, b
+    if a.size == b.size and a.partitions == b.partitions:
+        return a, b
+    if b.per_partition and b.partitions == a.partitions:
+        return a, assign.fitted(b, a)
+    if a.per_partition and a.partitions == b.partitions:
+        return assign.fitted(a, b), b
+    shape = broadcast(a.shape, b.shape)
+    return a.repeated(shape) if a.shape != shape else a, b.repeated(shape) if b.shape != shape else b
+
+
+def binary(op: str, x, y, dtype=None, mask=None, engine=None) -> Tile:
+    """x op y: tiles, a tile and a number, or a tile and one value a partition."""
+    x, y = number(x), number(y)
+    bits = op.startswith("bitwise") or op.endswith("shift")
+    truth = op in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or", "logical_xor")
+    kind = dtypes.bool_ if truth and dtype is None else result_dtype(dtype, x, y)
+    if isinstance(x, Tile) and isinstance(y, Tile):
+        for tile, column, reverse in ((x, y, False), (y, x, True)):
+            if column.per_partition and not tile.per_partition and op != "power" and column.partitions == tile.partitions:
+                operand = column if bits else column32(column)
+                return emit(lambda d, t, c: isa.tensor_scalar(d, t, op, c, reverse0=reverse, engine=engine), tile.shape, kind, [tile, operand], mask)
+        if buffers.is_psum(x.buffer) and buffers.is_psum(y.buffer):
+            y = in_sbuf(y)
+        x, y = matched(x, y)
+        shape = x.shape if x.ndim >= y.ndim else y.shape
+        return emit(lambda d, a, b: isa.tensor_tensor(d, a, b, op, engine=engine), shape, kind, [x, y], mask)
+    tile, value, reverse = (x, y, False) if isinstance(x, Tile) else (y, x, True)
+    if dtype is None and not truth and isinstance(value, float) and kind.name not in FLOATS:
+        kind = dtypes.float32
+    value = int(value) if bits else float(value)
+    return emit(lambda d, t: isa.tensor_scalar(d, t, op, value, reverse0=reverse, engine=engine), tile.shape, kind, [tile], mask)
+
+
+def reduction(op, data: Tile, axis, dtype=None, mask=None, negate=False, keepdims=False) -> Tile:
+    """data reduced over free extents; at least [P, 1] stays."""
+    axes = [axis] if hasattr(axis, "__index__") else list(axis)
+    axes = sorted(int(a) + data.ndim if a < 0 else int(a) for a in axes)
+    kept = [d for d in range(data.ndim) if d not in axes]
+    found = pieces(mask, data.shape)
+    shape = tuple(1 if d in axes else data.shape[d] for d in range(data.ndim)) if keepdims else tuple(data.shape[d] for d in kept)
+    if len(shape) == 1:
+        shape += (1,)
+    out = new_tile(shape, result_dtype(dtype, data), buffers.sbuf)
+    inner = out
+    for piece in found if found is not None else [None]:
+        part = data if piece is None else data.clipped(piece)
+        if piece is not None:
+            bounds = [(0, 1) if d in axes else piece[d] for d in range(data.ndim)] if keepdims else [piece[d] for d in kept]
+            bounds += [(0, 1)] * (len(shape) - len(bounds))
+            inner = out.clipped(tuple(bounds))
+        flat, extents = part.permuted(kept + axes).native_of_groups(len(kept))
+        isa.tensor_reduce(inner.native(), op, flat, tuple(range(flat.ndim - extents, flat.ndim)), negate=negate)
+    clipped = None if found is None else [
+        tuple((((0, 1) if d in axes else p[d]) for d in range(data.ndim)) if keepdims else [p[d] for d in kept] + [(0, 1)] * (len(shape) - len(kept))) for p in found
+    ]
+    return assign.fresh(out, clipped)
