@@ -1,10 +1,16 @@
-"""nki.isa: one function an instruction. Each records one; ``dst`` comes first.
+"""nki.isa: one function an instruction. Each records one; the destination comes first.
 
-``name`` labels the instruction in profiles and schedules. ``engine`` asks for an engine where an instruction has a choice.
+``name`` labels an instruction in profiles and for ``Kernel.with_schedule``. ``engine`` asks for an engine
+where an instruction has a choice. Functions return an ``NkiInstruction``, whose ``depends_on`` adds order;
+results are in ``dst``.
+
+Errors: KernelError for what the hardware doesn't allow (the message ends with the rule's name in brackets),
+TypeError for values of the wrong type, Unsupported for what isn't modelled. All say which instruction and
+which parameter.
 """
 
 from headway.nki.isa import constants
-from headway.nki.isa.constants import (  # noqa: F401
+from headway.nki.isa.constants import (
     NkiValidationError,
     dge_mode,
     dma_engine,
@@ -22,10 +28,10 @@ from headway.nki.isa.constants import (  # noqa: F401
     unknown_engine,
     vector_engine,
 )
-from headway.nki.isa.dma import dma_compute, dma_copy, dma_transpose, sendrecv
+from headway.nki.isa.cores import core_barrier, sendrecv
+from headway.nki.isa.dma import dma_compute, dma_copy, dma_transpose
 from headway.nki.isa.gpsimd import (
     affine_select,
-    core_barrier,
     iota,
     local_gather,
     nc_n_gather,
@@ -34,29 +40,27 @@ from headway.nki.isa.gpsimd import (
     tensor_partition_reduce,
     topk,
 )
+from headway.nki.isa.instruction import NkiInstruction
+from headway.nki.isa.random_numbers import dropout, rand2, rand_get_state, rand_set_state, rng, set_rng_seed
 from headway.nki.isa.registers import register_alloc, register_load, register_move, register_store
 from headway.nki.isa.scalar import activate2, activation, activation_reduce
-from headway.nki.isa.tensor import nc_matmul, nc_matmul_mx, nc_transpose
-from headway.nki.isa.vector import (
+from headway.nki.isa.statistics import (
     bn_aggr,
     bn_stats,
-    dropout,
-    exponential,
     max8,
-    memset,
     nc_find_index8,
     nc_match_replace8,
     nc_stream_shuffle,
     quantize_mx,
-    rand2,
-    rand_get_state,
-    rand_set_state,
     range_select,
-    reciprocal,
-    rng,
-    scalar_tensor_tensor,
     select_reduce,
-    set_rng_seed,
+)
+from headway.nki.isa.tensor import nc_matmul, nc_matmul_mx, nc_transpose
+from headway.nki.isa.vector import (
+    exponential,
+    memset,
+    reciprocal,
+    scalar_tensor_tensor,
     tensor_copy,
     tensor_copy_dynamic_dst,
     tensor_copy_dynamic_src,
@@ -69,19 +73,74 @@ from headway.nki.isa.vector import (
     tensor_tensor_scan,
 )
 
-# The instructions, in the order of the reference page.
-INSTRUCTIONS = (
-    nc_matmul, nc_matmul_mx, nc_transpose,
-    activation, activation_reduce, activate2,
-    tensor_copy, tensor_copy_predicated, tensor_tensor, tensor_scalar, scalar_tensor_tensor, tensor_scalar_reduce,
-    tensor_scalar_cumulative, tensor_reduce, tensor_tensor_scan, reciprocal, exponential, memset, bn_stats, bn_aggr, max8,
-    nc_find_index8, nc_match_replace8, range_select, select_reduce, nc_stream_shuffle, dropout, rng, set_rng_seed, rand_set_state,
-    rand_get_state, rand2, quantize_mx,
-    iota, affine_select, tensor_partition_reduce, local_gather, nc_n_gather, sequence_bounds, nonzero_with_count, topk, core_barrier,
-    dma_copy, dma_transpose, dma_compute, sendrecv,
-    register_alloc, register_move, register_load, register_store,
-)
+# Chapters of the reference page and their instructions, in its order.
+CHAPTERS = {
+    "Tensor engine": (nc_matmul, nc_transpose, nc_matmul_mx),
+    "Scalar engine": (activation, activation_reduce, activate2),
+    "Copies and arithmetic": (
+        tensor_copy,
+        tensor_copy_predicated,
+        memset,
+        tensor_tensor,
+        tensor_scalar,
+        scalar_tensor_tensor,
+        reciprocal,
+        exponential,
+    ),
+    "Reductions and scans": (
+        tensor_reduce,
+        tensor_scalar_reduce,
+        tensor_scalar_cumulative,
+        tensor_tensor_scan,
+    ),
+    "Statistics and selection": (
+        bn_stats,
+        bn_aggr,
+        max8,
+        nc_find_index8,
+        nc_match_replace8,
+        range_select,
+        select_reduce,
+        nc_stream_shuffle,
+        quantize_mx,
+    ),
+    "Random numbers": (dropout, rng, set_rng_seed, rand_set_state, rand_get_state, rand2),
+    "GpSimd": (
+        iota,
+        affine_select,
+        tensor_partition_reduce,
+        local_gather,
+        nc_n_gather,
+        sequence_bounds,
+        nonzero_with_count,
+        topk,
+    ),
+    "DMA": (dma_copy, dma_transpose, dma_compute),
+    "Registers": (register_alloc, register_move, register_load, register_store),
+    "Two cores": (core_barrier, sendrecv),
+}
+INSTRUCTIONS = tuple(function for functions in CHAPTERS.values() for function in functions)
 
-__all__ = [f.__name__ for f in INSTRUCTIONS] + ["constants", "engine", "reduce_cmd", "dge_mode", "oob_mode", "matmul_perf_mode",
-                                                 "nc_version", "dma_engine", "get_nc_version", "get_nc_sub_version",
-                                                 "NkiValidationError"]
+__all__ = [
+    *(function.__name__ for function in INSTRUCTIONS),
+    "NkiInstruction",
+    "NkiValidationError",
+    "constants",
+    "dge_mode",
+    "dma_engine",
+    "engine",
+    "get_nc_sub_version",
+    "get_nc_version",
+    "gpsimd_engine",
+    "matmul_perf_mode",
+    "nc_version",
+    "oob_mode",
+    "reduce_cmd",
+    "scalar_engine",
+    "sync_engine",
+    "tensor_copy_dynamic_dst",
+    "tensor_copy_dynamic_src",
+    "tensor_engine",
+    "unknown_engine",
+    "vector_engine",
+]

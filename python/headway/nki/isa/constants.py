@@ -1,4 +1,4 @@
-"""Enumerations of instructions' parameters. Numbers are NKI's."""
+"""Enumerations of instructions' parameters, and which NeuronCore a kernel is for. Numbers are NKI's."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ class engine(IntEnum):
     dma = 4
     vector = 5
     sync = 6
-    # Names of NKI 0.1.
-    pe = 1
-    pool = 3
-    activation = 2
-    act = 2
 
 
 class reduce_cmd(IntEnum):
-    """What an instruction does with its engine's accumulators."""
+    """What an instruction does with its engine's accumulators: one float32 a lane, on Scalar and on Vector.
+
+    ``reset`` sets them to the neutral element; ``reduce`` takes the row in; ``reset_reduce`` does both;
+    ``load_reduce`` starts from a value that the instruction is given; ``idle`` leaves them alone.
+    """
 
     idle = 0
     reset = 1
@@ -35,7 +34,9 @@ class reduce_cmd(IntEnum):
 
 
 class dge_mode(IntEnum):
-    """Who writes the descriptors of a DMA."""
+    """Who writes the descriptors of a DMA: GpSimd while the kernel runs (``swdge``), hardware that the Scalar
+    and Sync engines drive (``hwdge``), the host beforehand (``none``), or whoever the compiler takes
+    (``unknown``)."""
 
     unknown = 0
     swdge = 1
@@ -44,39 +45,36 @@ class dge_mode(IntEnum):
 
 
 class oob_mode(IntEnum):
-    """What happens at an index that is out of bounds: an error, or the element is left out."""
+    """What becomes of an index that is out of bounds: an ``error``, or the element is left out (``skip``)."""
 
     error = 0
     skip = 1
 
 
 class matmul_perf_mode(IntEnum):
-    """``double_row``: two rows of fp8 a processing element."""
+    """``double_row``: every processing element holds two rows of fp8 and contracts both in the time of one."""
 
     none = 0
     double_row = 1
-    # Names of earlier releases for the same.
-    double_row_gen3 = 1
+    double_row_gen3 = 1  # its name until NKI 0.1
 
 
 class nc_version(IntEnum):
-    """Generations of NeuronCores; they compare."""
+    """Generations of NeuronCores, in order: of Trainium1 (``gen2``), Trainium2 (``gen3``), Trainium3 (``gen4``)."""
 
     gen2 = 2
     gen3 = 3
     gen4 = 4
-    trn1 = 2
-    trn2 = 3
-    trn3 = 4
 
 
 class dma_engine(IntEnum):
-    """What moves the data of a ``sendrecv``."""
+    """What moves the data of a ``sendrecv``: the DMA engines, or GpSimd's own."""
 
     dma = 1
     gpsimd_dma = 2
 
 
+# Names that NKI still has for the members of `engine`.
 unknown_engine = engine.unknown
 tensor_engine = engine.tensor
 scalar_engine = engine.scalar
@@ -88,12 +86,12 @@ NkiValidationError = KernelError
 
 
 def get_nc_version() -> nc_version:
-    """The generation of the NeuronCore that the kernel is compiled for."""
+    """The generation of the NeuronCore that the kernel is for; ``NEURON_PLATFORM_TARGET_OVERRIDE``, default trn2."""
     from headway.nki import target
 
     return nc_version(target.spec().generation)
 
 
 def get_nc_sub_version() -> int:
-    """The revision of the silicon; the chip files know none, so 0."""
+    """The revision of the silicon; chip files know none, so 0."""
     return 0

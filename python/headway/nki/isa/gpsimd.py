@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headway import _chip
+from headway.nki.isa.instruction import NkiInstruction
 from headway.nki.operators import equal as _equal
 
 _record = _chip.record
@@ -15,123 +16,173 @@ _NC_N_GATHER = _kind("nc_n_gather")
 _SEQUENCE_BOUNDS = _kind("sequence_bounds")
 _NONZERO_WITH_COUNT = _kind("nonzero_with_count")
 _TOPK = _kind("topk")
-_CORE_BARRIER = _kind("core_barrier")
+_LANES = 16  # partitions of a GpSimd core
 
 
 def iota(dst, pattern, offset=0, channel_multiplier=0, name=None):
-    """dst = offset + partition * channel_multiplier + sum(index * step), as int32 converted to dst's dtype.
+    """dst = offset + partition * channel_multiplier + the sum of index * step over ``pattern``, as int32,
+    converted to dst's dtype.
 
-    Shapes: pattern [[step, count], ...] of at most 4 pairs makes dst's row.
+    ``partition`` counts from dst's first one. Integers wrap around at 32 bits.
+
+    Shapes: dst of any shape; pattern is [[step, count], ...], outermost first, of 1 to 4 pairs that make as
+        many elements as dst has a partition.
     Buffers: SBUF.
-    Dtypes: any that can be computed with.
-    Limits: offset may be a register.
+    Dtypes: all but packed ones and float8_e8m0fnu.
+    Limits: offset is a number or a register; all numbers fit into int32.
     Engines: GpSimd.
     Cost: 150 + N cycles.
+    Rules: buffer, dtype, affine-pattern, int32, register.
     """
-    return _record(_IOTA, None, name, dst, pattern, offset, channel_multiplier)
+    return NkiInstruction(_record(_IOTA, None, name, dst, pattern, offset, channel_multiplier))
 
 
-def affine_select(dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op=_equal, offset=0, name=None):
-    """dst = on_true_tile where (offset + partition * channel_multiplier + sum(index * step)) cmp_op 0, else on_false_value.
+def affine_select(
+    dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op=_equal, offset=0, name=None
+):
+    """dst = on_true_tile where (offset + partition * channel_multiplier + the sum of index * step) cmp_op 0,
+    else on_false_value.
 
-    Shapes: dst and on_true_tile of one size, which pattern [[step, count], ...] makes.
+    Integers are compared, of 32 bits that wrap around. The positional order of NKI 0.2 (dst, pattern, offset,
+    channel_multiplier, on_true_tile, on_false_value, cmp_op) is told by where the tensor is.
+
+    Shapes: dst and on_true_tile have as many partitions and elements a partition; pattern is [[step, count],
+        ...], outermost first, of 1 to 4 pairs that make as many elements as dst has a partition.
     Buffers: SBUF.
-    Dtypes: any that can be computed with; on_false_value is a float32 number.
-    Limits: offset may be a register.
+    Dtypes: all but packed ones and float8_e8m0fnu; on_false_value is a number, converted to dst's dtype.
+    Limits: cmp_op is nl.equal, not_equal, greater, greater_equal, less or less_equal; offset is a number or a
+        register; all numbers of the pattern fit into int32.
     Engines: GpSimd.
     Cost: 150 + N cycles.
+    Rules: buffer, dtype, partitions, shape, affine-pattern, int32, op, register.
     """
-    return _record(_AFFINE_SELECT, None, name, dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op, offset)
+    if type(on_true_tile) is int:
+        channel_multiplier, on_true_tile, on_false_value, cmp_op, offset = (
+            on_true_tile,
+            on_false_value,
+            cmp_op,
+            offset if offset != 0 else _equal,
+            channel_multiplier,
+        )
+    return NkiInstruction(
+        _record(
+            _AFFINE_SELECT,
+            None,
+            name,
+            dst,
+            pattern,
+            channel_multiplier,
+            on_true_tile,
+            on_false_value,
+            cmp_op,
+            offset,
+        )
+    )
 
 
 def tensor_partition_reduce(dst, op, data, name=None):
-    """dst [1, N] = data [P, N] reduced over partitions.
+    """dst [1, N] = data [P, N] reduced over partitions; nl.average divides the sum by P.
 
-    Shapes: dst has one partition and data's row.
+    Shapes: dst has one partition and as many elements in it as each of data's.
     Buffers: SBUF.
-    Dtypes: any that can be computed with; bitwise operators: integers.
-    Limits: op add, average, maximum, bitwise_or or bitwise_and.
+    Dtypes: all but packed ones and float8_e8m0fnu; 32-bit integers to the same dtype are reduced exactly
+        (without nl.average); operators on bits: integers, dst has data's dtype.
+    Limits: op is nl.add, average, maximum, bitwise_and or bitwise_or.
     Engines: GpSimd.
-    Cost: none published.
+    Cost: not published; taken as 150 + 9N cycles.
+    Rules: buffer, dtype, partitions, shape, op.
     """
-    return _record(_TENSOR_PARTITION_REDUCE, None, name, dst, op, data)
+    return NkiInstruction(_record(_TENSOR_PARTITION_REDUCE, None, name, dst, op, data))
 
 
 def local_gather(dst, src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, name=None):
-    """Each GpSimd core gathers elements of its 16 partitions by the indices in them, flattened column by column.
+    """Each GpSimd core gathers, in each of its 16 partitions, elements of src_buffer by the indices in all of
+    them.
 
-    Shapes: P a multiple of 16; at most 4096 indices a core.
+    The indices of a core's 16 partitions are taken column by column. An index counts elements: for groups of
+    num_elem_per_idx it is the place of the first. ``num_valid_indices`` of a core are used, all by default.
+
+    Shapes: index [P, K] and src_buffer have as many partitions as dst, which has num_valid_indices *
+        num_elem_per_idx elements in each.
     Buffers: SBUF.
-    Dtypes: index uint16; dst has src_buffer's.
-    Limits: num_elem_per_idx 1, 2, 4, 8, 16 or 32.
+    Dtypes: index uint16; dst has src_buffer's dtype, any.
+    Limits: P is a multiple of 16; num_elem_per_idx is 1, 2, 4, 8, 16 or 32; at most 4096 indices a core; none
+        out of bounds.
     Engines: GpSimd.
-    Cost: 150 + valid indices * elements / C cycles (docs/chip/gpsimd.md).
+    Cost: 150 + n e (7 + e) / (e min(4 / b, e)) cycles for n indices of e elements of b bytes.
+    Rules: buffer, dtype, partitions, partitions-of-16, shape, elements-per-index, index-count, out-of-bounds.
     """
     if num_valid_indices is None:
-        num_valid_indices = index.size // index.shape[0] * min(index.shape[0], 16)
-    return _record(_LOCAL_GATHER, None, name, dst, src_buffer, index, num_elem_per_idx, num_valid_indices)
+        num_valid_indices = _all_indices(index)
+    return NkiInstruction(
+        _record(_LOCAL_GATHER, None, name, dst, src_buffer, index, num_elem_per_idx, num_valid_indices)
+    )
+
+
+def _all_indices(index) -> int:
+    # What isn't a tensor is refused when it is recorded, with a message that says so.
+    return index.size // index.shape[0] * _LANES if isinstance(index, _chip.Tensor) else 0
 
 
 def nc_n_gather(dst, data, indices, name=None):
-    """dst[p, i] = data[p, indices[p, i]] over the flattened row of data.
+    """dst[p, i] = data[p, indices[p, i]], where both rows are flattened.
 
-    Shapes: dst and indices of one size; as many partitions in all three.
+    Shapes: dst and indices have as many partitions and elements a partition; data has as many partitions.
     Buffers: SBUF.
-    Dtypes: indices uint32; dst has data's.
-    Limits: none of its own.
+    Dtypes: indices uint32; dst has data's dtype, any.
+    Limits: no index is out of bounds.
     Engines: GpSimd.
-    Cost: groups of 512 elements, no formula published.
+    Cost: not published; taken as 150 cycles for each 512 elements and 8N.
+    Rules: buffer, dtype, partitions, shape, out-of-bounds.
     """
-    return _record(_NC_N_GATHER, None, name, dst, data, indices)
+    return NkiInstruction(_record(_NC_N_GATHER, None, name, dst, data, indices))
 
 
 def sequence_bounds(dst, segment_ids, name=None):
-    """For each element the first place of its run of equal ids and the one after its last; of id 0: (n, -1).
+    """For each element of segment_ids where its run of equal ids begins, and the place after its end; for id
+    0 N and -1.
 
-    Shapes: segment_ids [1, n], dst [1, 2, n].
+    Shapes: segment_ids [1, N], dst [1, 2, N]: begins, then ends.
     Buffers: SBUF.
-    Dtypes: float32 or int32.
-    Limits: none of its own.
+    Dtypes: float32 or int32 on either side.
+    Limits: ids are whole numbers of at least 0.
     Engines: GpSimd.
-    Cost: none published.
+    Cost: not published; taken as 150 + 2N cycles.
+    Rules: buffer, dtype, partitions, shape, segment-id.
     """
-    return _record(_SEQUENCE_BOUNDS, None, name, dst, segment_ids)
+    return NkiInstruction(_record(_SEQUENCE_BOUNDS, None, name, dst, segment_ids))
 
 
 def nonzero_with_count(dst, src, index_offset=0, padding_val=-1, name=None):
-    """Places of the elements that aren't 0, then padding, and their count in the last column; on partitions 0, 16, ... only.
+    """dst = index_offset + the places of src's elements that aren't 0, then ``padding_val``, and their count
+    in the last column.
+
+    Only partitions 0, 16, 32 ... are looked at and written.
 
     Shapes: src [P, T], dst [P, T + 1].
     Buffers: SBUF.
-    Dtypes: dst int32.
-    Limits: from NeuronCore-v3 on [generation].
+    Dtypes: src float32 or int32, dst int32.
+    Limits: index_offset and padding_val fit into int32. From NeuronCore-v3 on.
     Engines: GpSimd.
-    Cost: none published.
+    Cost: not published; taken as 150 + T cycles.
+    Rules: buffer, dtype, partitions, shape, int32, generation.
     """
-    return _record(_NONZERO_WITH_COUNT, None, name, dst, src, index_offset, padding_val)
+    return NkiInstruction(_record(_NONZERO_WITH_COUNT, None, name, dst, src, index_offset, padding_val))
 
 
 def topk(val_dst, idx_dst, src, n, name=None):
-    """The K largest of n elements a GpSimd core, ascending, with their places.
+    """val_dst, idx_dst = the K largest of each GpSimd core's ``n`` elements, ascending, and their places.
 
-    Shapes: element e lies at partition e % 16, column e // 16 of a core's 16 partitions.
+    A core's elements lie across its 16 partitions: element e in partition e % 16, column e // 16. Results lie
+    the same way.
+
+    Shapes: src [P, C] with 16 C >= n, val_dst and idx_dst [P, K].
     Buffers: SBUF.
-    Dtypes: val_dst and src bfloat16, idx_dst uint32.
-    Limits: 8 <= n < 65536, K <= n, P a multiple of 16.
+    Dtypes: src and val_dst bfloat16, idx_dst uint32.
+    Limits: P is a multiple of 16; 8 <= n <= 65535; K <= n and K <= 32767; val_dst and idx_dst are apart. From
+        NeuronCore-v3 on.
     Engines: GpSimd.
-    Cost: 4n + K cycles.
+    Cost: 150 + 4n + K cycles.
+    Rules: buffer, dtype, partitions, partitions-of-16, shape, topk-n, topk-k, overlap, generation.
     """
-    return _record(_TOPK, None, name, val_dst, idx_dst, src, n)
-
-
-def core_barrier(data, cores=(0, 1), engine=None, name=None):
-    """Waits for the other core of a logical core; what was done to ``data`` before is seen after it.
-
-    Shapes: any.
-    Buffers: data in shared_hbm.
-    Dtypes: any.
-    Limits: two cores, from NeuronCore-v3 on.
-    Engines: GpSimd by default; it blocks only that engine.
-    Cost: a semaphore's way between the cores.
-    """
-    return _record(_CORE_BARRIER, engine, name, data, cores)
+    return NkiInstruction(_record(_TOPK, None, name, val_dst, idx_dst, src, n))
