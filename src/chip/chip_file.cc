@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/toml.h"
 #include "chip/chip_schema.h"
 
@@ -87,6 +88,7 @@ ChipFile ChipFile::parse(std::string_view text, const std::string& file) {
   ChipFile chip;
   chip.file_ = file;
   chip.name_ = root.text("name");
+  chip.hash_ = fmt::format("{:016x}", hash64(text));
   std::map<std::string, std::string> places;  // of the sections
   for (const std::string& section : root.keys()) {
     if (section == "name") continue;

@@ -31,11 +31,13 @@ class ChipFile {
 
   const std::string& file() const { return file_; }
   const std::string& name() const { return name_; }
+  // Of the file's bytes, XXH3, 64 bits, as 16 hexadecimal digits: which numbers a time was made with.
+  const std::string& hash() const { return hash_; }
   // By key, "tensor_engine.clock".
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
  private:
-  std::string file_, name_;
+  std::string file_, name_, hash_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
 

@@ -186,6 +186,7 @@ Profile profile(const Timeline& timeline, const Timing& timing, std::vector<std:
   Profile p;
   p.kernel = timeline.cores[0].program->kernel;
   p.chip = timing.spec.name;
+  p.chip_hash = timing.spec.file().hash();
   p.core = timing.spec.core_name;
   p.generation = timing.spec.generation;
   p.cores = static_cast<std::int32_t>(timeline.cores.size());

@@ -129,7 +129,7 @@ struct LineFigures {
 };
 
 struct Profile {
-  std::string kernel, chip, core;
+  std::string kernel, chip, chip_hash, core;  // the hash is that of the chip file
   std::int32_t generation = 0, cores = 1;
   std::vector<std::string> arguments;
   Figures figures;

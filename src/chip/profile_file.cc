@@ -333,6 +333,7 @@ std::string summary_json(const Profile& p) {
   };
   add("kernel", text_of(p.kernel));
   add("chip", text_of(p.chip));
+  add("chip_hash", text_of(p.chip_hash));
   add("core", text_of(p.core));
   add("generation", std::to_string(p.generation));
   add("cores", std::to_string(p.cores));
@@ -422,6 +423,8 @@ Profile parse_profile(std::string_view text, const std::string& where) {
   Profile p;
   p.kernel = root["kernel"].text();
   p.chip = root["chip"].text();
+  // Profiles from before the hash was kept lack it.
+  if (parsed.contains("chip_hash")) p.chip_hash = root["chip_hash"].text();
   p.core = root["core"].text();
   p.generation = static_cast<std::int32_t>(root["generation"].whole(2, 100));
   p.cores = static_cast<std::int32_t>(root["cores"].whole(1, 255));

@@ -154,6 +154,8 @@ double Spec::operator[](std::string_view key) const {
   return std::get<double>(entry->value);
 }
 
+std::string Spec::label() const { return fmt::format("{} ({})", name, file_.hash().substr(0, 8)); }
+
 const Entry* Spec::find(std::string_view key) const {
   const auto found = file_.entries().find(key);
   if (found != file_.entries().end()) return &found->second;

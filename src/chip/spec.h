@@ -51,6 +51,8 @@ struct Spec {
   // schema.
   const Entry* find(std::string_view key) const;
   const ChipFile& file() const { return file_; }
+  // "trn2 (a1b2c3d4)": the chip and the first half of its file's hash, as it is said with every time.
+  std::string label() const;
 
  private:
   explicit Spec(ChipFile file);

@@ -224,7 +224,9 @@ void validate(const Arguments& a) {
   };
   const auto figures = [&](const char* file) { return read_figures(folder / file); };
 
-  json result = {{"chip", spec.name}};
+  json result = {{"chip", spec.name}, {"chip_hash", spec.file().hash()}};
+  const std::size_t nothing = result.size();
+  fmt::print("Chip {}\n\n", spec.label());
   if (spec.name == "trn2") {
     if (wanted("instructions"))
       result["instructions"] = print_instructions(folder / "instructions.csv", timing);
@@ -245,7 +247,7 @@ void validate(const Arguments& a) {
     result["trn1"] = print_kernels(validate_kernels(figures("documented.csv"), Timing(other), false),
                                    "Kernels on trn1; nothing is fitted to them", false);
   }
-  if (result.size() == 1)
+  if (result.size() == nothing)
     throw InputError("--chip " + a.chip, "there are no measurements of " + spec.name,
                      "There are some of trn1 and trn2");
   if (a.json) fmt::print("{}\n", result.dump());

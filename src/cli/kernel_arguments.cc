@@ -40,40 +40,47 @@ std::int64_t whole_number(const std::string& text, const std::string& where) {
 
 }  // namespace
 
+Argument parse_argument(const std::string& arg) {
+  const std::string where = "--arg " + arg;
+  const std::size_t equals = arg.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw InputError(where, "isn't NAME=VALUE",
+                     "For an input NAME=DTYPE[EXTENT,...], for an attribute NAME=VALUE");
+  const std::string name = arg.substr(0, equals), value = arg.substr(equals + 1);
+  const std::size_t bracket = value.find('[');
+  if (bracket == std::string::npos || bracket == 0) return {name, value};
+  if (value.back() != ']') throw InputError(where, "its shape has no closing bracket");
+  Parameter parameter{name, dtype_of(value.substr(0, bracket), where), {}};
+  for (std::size_t at = bracket + 1; at < value.size();) {
+    const std::size_t end = value.find_first_of(",]", at);
+    parameter.shape.push_back(whole_number(value.substr(at, end - at), where));
+    at = end + 1;
+  }
+  return {name, std::move(parameter)};
+}
+
 KernelCall kernel_call(const kernels::Kernel& kernel, const std::vector<std::string>& args) {
   std::vector<Parameter> inputs = kernel.inputs;
   std::map<std::string, double> attributes;
   for (const std::string& arg : args) {
     const std::string where = "--arg " + arg;
-    const std::size_t equals = arg.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw InputError(where, "isn't NAME=VALUE",
-                       "For an input NAME=DTYPE[EXTENT,...], for an attribute NAME=NUMBER");
-    const std::string name = arg.substr(0, equals), value = arg.substr(equals + 1);
-    const std::size_t bracket = value.find('[');
-    if (bracket == std::string::npos) {
+    Argument argument = parse_argument(arg);
+    if (const auto* text = std::get_if<std::string>(&argument.value)) {
       double number = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-      if (error != std::errc() || end != value.data() + value.size())
-        throw InputError(where, fmt::format("'{}' is neither a number nor DTYPE[EXTENT,...]", value));
-      attributes[name] = number;
+      const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+      if (error != std::errc() || end != text->data() + text->size())
+        throw InputError(where, fmt::format("'{}' is neither a number nor DTYPE[EXTENT,...]", *text));
+      attributes[argument.name] = number;
       continue;
     }
-    const auto input =
-        std::find_if(inputs.begin(), inputs.end(), [&](const Parameter& p) { return p.name == name; });
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const Parameter& p) { return p.name == argument.name; });
     if (input == inputs.end()) {
       std::vector<std::string> names;
       for (const Parameter& p : inputs) names.push_back(p.name);
-      refuse_name(where, "input of " + std::string(kernel.name), name, names);
+      refuse_name(where, "input of " + std::string(kernel.name), argument.name, names);
     }
-    if (value.back() != ']') throw InputError(where, "its shape has no closing bracket");
-    input->dtype = dtype_of(value.substr(0, bracket), where);
-    input->shape.clear();
-    for (std::size_t at = bracket + 1; at < value.size();) {
-      const std::size_t end = value.find_first_of(",]", at);
-      input->shape.push_back(whole_number(value.substr(at, end - at), where));
-      at = end + 1;
-    }
+    *input = std::move(std::get<Parameter>(argument.value));
   }
   return {std::move(inputs), kernels::Attributes(std::move(attributes))};
 }

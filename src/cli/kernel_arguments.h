@@ -3,11 +3,21 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kernels/kernel.h"
 
 namespace headway::cli {
+
+// NAME=DTYPE[EXTENT,...] is a parameter, NAME=VALUE a text.
+struct Argument {
+  std::string name;
+  std::variant<kernels::Parameter, std::string> value;
+};
+// Throws InputError naming the argument for what is neither, for a dtype that no tensor has and for extents
+// below 1.
+Argument parse_argument(const std::string& arg);
 
 struct KernelCall {
   std::vector<kernels::Parameter> inputs;  // the kernel's own where nothing was said

@@ -1,4 +1,4 @@
-// headway kernel: the C++ kernels, run on the simulated chip.
+// headway kernel: kernels of C++ and of Python files, run on the simulated chip.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +20,9 @@
 #include "chip/program_file.h"
 #include "cli/commands.h"
 #include "cli/kernel_arguments.h"
+#include "cli/kernel_recording.h"
+#include "cli/python_kernel.h"
+#include "cli/python_process.h"
 #include "kernels/kernel.h"
 #include "show/text_table.h"
 #include "simd/convert.h"
@@ -36,8 +39,14 @@ struct Arguments {
   std::string save;
   std::uint64_t seed = 0;
   int threads = 0;
+  std::vector<int> grid;
   bool all = false;
   bool json = false;
+  // Of `check` on a Python file; they are Python's to read.
+  std::string reference;
+  std::vector<std::string> tolerance;
+  int samples = 0;
+  bool strict = false;
 };
 
 void list(bool json) {
@@ -80,23 +89,16 @@ Input random_input(const Parameter& p, Random& random, bool keep_numbers) {
 }
 
 void run(const Arguments& a, bool check) {
-  const kernels::Kernel& kernel = kernels::find_kernel(a.name);
-  if (check && !kernel.reference)
-    throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
   const chip::Spec spec = chip::Spec::load(a.chip);
-  const auto [inputs, attributes] = kernel_call(kernel, a.args);
   chip::Diagnostics diagnostics(a.all ? chip::Diagnostics::Mode::collect : chip::Diagnostics::Mode::stop);
 
   const SteadyClock clock;
   const double start = clock.seconds();
-  const std::vector<chip::Program> programs = kernels::record(kernel, spec, inputs, attributes, &diagnostics);
+  const KernelRecording kernel = record_kernel({a.name, a.chip, a.args, a.grid}, spec, diagnostics);
   const double recorded = clock.seconds();
+  const std::vector<chip::Program>& programs = kernel.programs;
   std::size_t instructions = 0;
-  std::vector<const chip::Program*> pointers;
-  for (const chip::Program& program : programs) {
-    pointers.push_back(&program);
-    instructions += program.instructions.size();
-  }
+  for (const chip::Program& program : programs) instructions += program.instructions.size();
   if (!a.save.empty()) {
     chip::write_program(FileSystem::real(), a.save, programs[0]);
     fmt::print("{}: the program of core 0\n", a.save);
@@ -105,12 +107,12 @@ void run(const Arguments& a, bool check) {
   Random random(a.seed);
   std::vector<Input> memory;
   std::vector<chip::ConstArray> arrays;
-  for (const Parameter& p : inputs) {
+  for (const Parameter& p : kernel.inputs) {
     memory.push_back(random_input(p, random, check));
     arrays.push_back({p.dtype, p.shape, memory.back().bytes.data()});
   }
   ThreadPool pool(a.threads > 0 ? a.threads : ThreadPool::available());
-  chip::Machine machine(spec, pointers, kernel.cores, pool, diagnostics);
+  chip::Machine machine(spec, kernel.pointers(), kernel.cores(), pool, diagnostics);
   machine.bind(0, arrays);
   const double bound = clock.seconds();
   machine.run();
@@ -119,13 +121,13 @@ void run(const Arguments& a, bool check) {
   nlohmann::json outputs = nlohmann::json::array();
   fmt::print(
       "{} on {}: {} instructions on {} core{}, recorded in {:.1f} ms, executed in {:.1f} ms on {} thread{}\n",
-      kernel.name, spec.name, instructions, kernel.cores, kernel.cores == 1 ? "" : "s",
+      kernel.name, spec.name, instructions, kernel.cores(), kernel.cores() == 1 ? "" : "s",
       (recorded - start) * 1e3, (finished - bound) * 1e3, pool.size(), pool.size() == 1 ? "" : "s");
   std::vector<std::vector<double>> expected;
   if (check) {
     std::vector<std::vector<double>> values;
     for (Input& input : memory) values.push_back(std::move(input.numbers));
-    expected = kernel.reference(inputs, values, attributes);
+    expected = kernel.kernel->reference(kernel.inputs, values, kernel.attributes);
   }
   show::TextTable table({"output", "shape", "smallest", "largest", check ? "largest error" : "mean"},
                         {show::TextTable::left, show::TextTable::left, show::TextTable::right,
@@ -155,6 +157,7 @@ void run(const Arguments& a, bool check) {
                        {check ? "error" : "mean", last}});
   }
   if (!ids.empty()) fmt::print("{}", table.text());
+  for (const std::string& warning : kernel.warnings) fmt::print(stderr, "warning: {}\n", warning);
   nlohmann::json found = nlohmann::json::array();
   for (const chip::Diagnostic& d : diagnostics.all()) {
     fmt::print(stderr, "{}{}\n", d.severity == chip::Severity::warning ? "warning: " : "", d.text());
@@ -164,6 +167,7 @@ void run(const Arguments& a, bool check) {
   if (a.json)
     fmt::print("{}\n", nlohmann::json{{"kernel", kernel.name},
                                       {"chip", spec.name},
+                                      {"chip_hash", spec.file().hash()},
                                       {"instructions", instructions},
                                       {"host_seconds", finished - bound},
                                       {"outputs", outputs},
@@ -172,6 +176,36 @@ void run(const Arguments& a, bool check) {
   std::fflush(stdout);
   if (diagnostics.errors() > 0)
     throw KernelError(fmt::format("{}: {} errors", kernel.name, diagnostics.errors()));
+}
+
+// Kernels in Python are checked in Python, against a reference in Python.
+[[noreturn]] void check_in_python(const Arguments& a) {
+  std::vector<std::string> words = {
+      "-m", "headway", "kernel", "check", a.name, "--chip", a.chip, "--seed", std::to_string(a.seed)};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    words.emplace_back(option);
+    words.push_back(value);
+  };
+  for (const std::string& arg : a.args) add("--arg", arg);
+  for (const std::string& tolerance : a.tolerance) add("--tolerance", tolerance);
+  add("--reference", a.reference);
+  if (!a.grid.empty()) add("--lnc", fmt::format("{}", fmt::join(a.grid, ",")));
+  if (a.samples != 0) add("--samples", std::to_string(a.samples));
+  if (a.threads != 0) add("--threads", std::to_string(a.threads));
+  if (a.strict) words.emplace_back("--strict");
+  if (a.json) words.emplace_back("--json");
+  become_python(words);
+}
+
+void check(const Arguments& a) {
+  if (is_python_kernel(a.name)) check_in_python(a);
+  if (!a.reference.empty() || a.strict || a.samples != 0 || !a.tolerance.empty())
+    throw InputError(a.name, "is a kernel of C++, which brings its reference along",
+                     "--reference, --strict, --samples and --tolerance go with FILE.py:kernel");
+  if (!kernels::find_kernel(a.name).reference)
+    throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
+  run(a, true);
 }
 
 }  // namespace
@@ -187,15 +221,29 @@ void add_kernel_command(CLI::App& app) {
     CLI::App* command =
         check ? kernel->add_subcommand("check", "Run a kernel and compare it with its float64 reference")
               : kernel->add_subcommand("run", "Run a kernel on random inputs, all rules of the hardware on");
-    command->add_option("name", a->name, "Kernel, see `kernel list`")->required();
-    command->add_option("--arg", a->args, "NAME=DTYPE[EXTENT,...] of an input or NAME=NUMBER, an attribute");
+    command->add_option("name", a->name, "Kernel, see `kernel list`, or FILE.py:KERNEL")->required();
+    command->add_option("--arg", a->args,
+                        check ? "NAME=DTYPE[EXTENT,...] of an input or NAME=VALUE, an attribute; for FILE.py "
+                                "alternatives are separated by |"
+                              : "NAME=DTYPE[EXTENT,...] of an input or NAME=VALUE, an attribute");
+    add_grid(*command, a->grid);
     command->add_option("--chip", a->chip, "Chip name or file")->capture_default_str();
     command->add_option("--seed", a->seed, "Of the random inputs")->capture_default_str();
     command->add_option("--threads", a->threads, "Threads; 0: all processors")->capture_default_str();
-    command->add_option("--save", a->save, "Write the recorded program to a file");
     command->add_flag("--all", a->all, "Report everything that is wrong instead of stopping at the first");
     command->add_flag("--json", a->json, "End with one line of JSON");
-    command->callback([a, check] { run(*a, check); });
+    if (!check) {
+      command->add_option("--save", a->save, "Write the recorded program to a file");
+      command->callback([a] { run(*a, false); });
+      continue;
+    }
+    command->add_option("--reference", a->reference,
+                        "FILE.py:FUNCTION that a kernel in Python is compared with");
+    command->add_option("--tolerance", a->tolerance,
+                        "[OUTPUT=]RELATIVE: largest error, instead of the dtype's");
+    command->add_option("--samples", a->samples, "Random inputs of each combination of alternatives");
+    command->add_flag("--strict", a->strict, "Also report what the real compiler refuses in the source");
+    command->callback([a] { headway::cli::check(*a); });
   }
   add_kernel_time(*kernel);
 }

@@ -17,7 +17,7 @@
 #include "chip/program_file.h"
 #include "chip/timeline.h"
 #include "cli/commands.h"
-#include "cli/kernel_arguments.h"
+#include "cli/kernel_recording.h"
 #include "show/profile_page.h"
 #include "show/profile_text.h"
 
@@ -27,6 +27,7 @@ namespace {
 struct Options {
   std::string name, chip = "trn2", open, against, save, pftrace, html;
   std::vector<std::string> args, programs;
+  std::vector<int> grid;
   bool json = false;
 };
 
@@ -38,24 +39,23 @@ struct Subject {
 
 Subject subject(const Options& o, const chip::Spec& spec) {
   if (o.name.empty() == o.programs.empty())
-    throw InputError("headway kernel",
-                     o.name.empty() ? "names no kernel" : "names a kernel and program files",
-                     "Give the name of a kernel (see `headway kernel list`), or --program FILE of each core");
+    throw InputError(
+        "headway kernel", o.name.empty() ? "names no kernel" : "names a kernel and program files",
+        "Give the name of a kernel (see `headway kernel list`), FILE.py:KERNEL, or --program FILE of "
+        "each core");
   Subject s;
+  chip::Diagnostics diagnostics;
   if (!o.programs.empty()) {
     if (!o.args.empty())
       throw InputError("--arg " + o.args[0], "goes with a kernel, not with a program file");
-    chip::Diagnostics diagnostics;
     for (const std::string& file : o.programs)
       s.programs.push_back(chip::load_program(file, spec, diagnostics));
     return s;
   }
-  const kernels::Kernel& kernel = kernels::find_kernel(o.name);
-  const KernelCall call = kernel_call(kernel, o.args);
-  s.programs = kernels::record(kernel, spec, call.inputs, call.attributes);
-  for (const kernels::Parameter& p : call.inputs) s.arguments.push_back(to_text(p));
-  for (const std::string& arg : o.args)
-    if (arg.find('[') == std::string::npos) s.arguments.push_back(arg);
+  KernelRecording kernel = record_kernel({o.name, o.chip, o.args, o.grid}, spec, diagnostics);
+  for (const std::string& warning : kernel.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  s.programs = std::move(kernel.programs);
+  s.arguments = std::move(kernel.arguments);
   return s;
 }
 
@@ -73,12 +73,13 @@ void time(const Options& o) {
   const chip::Trust trust = chip::trust_of(timeline);
   const double total = chip::seconds(timeline.total), launch = chip::seconds(timeline.launch);
   const double latency = chip::seconds(timeline.total + timeline.launch);
-  fmt::print("{} on {}: {}\n", s.programs[0].kernel, spec.name, show::trust_text(total, trust));
+  fmt::print("{} on chip {}: {}\n", s.programs[0].kernel, spec.label(), show::trust_text(total, trust));
   if (launch > 0) fmt::print("with the launch: {}\n", chip::time_text(latency));
   for (const std::string& warning : timeline.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (o.json) {
     nlohmann::json line = {{"kernel", s.programs[0].kernel},
                            {"chip", spec.name},
+                           {"chip_hash", spec.file().hash()},
                            {"cores", s.programs.size()},
                            {"arguments", s.arguments},
                            {"total_time", total},
@@ -138,8 +139,9 @@ void add_kernel_time(CLI::App& kernel) {
     CLI::App* command = whole ? kernel.add_subcommand(
                                     "profile", "Where a kernel's time on the chip goes, and what would help")
                               : kernel.add_subcommand("time", "How long a kernel takes on the chip");
-    command->add_option("name", o->name, "Kernel, see `kernel list`");
-    command->add_option("--arg", o->args, "NAME=DTYPE[EXTENT,...] of an input or NAME=NUMBER, an attribute");
+    command->add_option("name", o->name, "Kernel, see `kernel list`, or FILE.py:KERNEL");
+    command->add_option("--arg", o->args, "NAME=DTYPE[EXTENT,...] of an input or NAME=VALUE, an attribute");
+    add_grid(*command, o->grid);
     command->add_option("--chip", o->chip, "Chip name or file")->capture_default_str();
     command->add_option("--program", o->programs,
                         "Instead of a kernel: the program that `kernel run --save` wrote, of each core");

@@ -70,7 +70,8 @@ std::string indented(const std::string& text) {
 }
 
 std::string head_text(const Profile& p) {
-  std::string out = fmt::format("{} on {} ({}){}\n", p.kernel, p.chip, p.core,
+  const std::string hash = p.chip_hash.empty() ? "" : fmt::format(" ({})", p.chip_hash.substr(0, 8));
+  std::string out = fmt::format("{} on chip {}{}, {}{}\n", p.kernel, p.chip, hash, p.core,
                                 p.cores == 1 ? "" : fmt::format(", {} cores", p.cores));
   return out + wrapped(fmt::format("{}", fmt::join(p.arguments, "  ")), "  ");
 }
