@@ -132,6 +132,7 @@ void bind_trace(nb::module_& m) {
           [](const std::string& name) { return std::make_shared<chip::Spec>(chip::Spec::load(name)); })
       .def("__getitem__", [](const chip::Spec& spec, const std::string& key) { return spec[key]; })
       .def_ro("name", &chip::Spec::name)
+      .def_prop_ro("hash", [](const chip::Spec& spec) { return spec.file().hash(); })
       .def_ro("core_name", &chip::Spec::core_name)
       .def_ro("generation", &chip::Spec::generation)
       .def_ro("partitions", &chip::Spec::partitions)

@@ -17,7 +17,7 @@ from headway.nki.arrays import ArraySpec  # noqa: E402
 from headway.nki.kernel import Kernel, jit, simulate  # noqa: E402
 from headway.nki.profiling import Profile, benchmark, profile  # noqa: E402
 from headway.nki.tensor import NkiTensor  # noqa: E402
-from headway.nki import isa, language, collectives, typing, compiler  # noqa: E402,F401
+from headway.nki import isa, language, collectives, typing, compiler, dtype  # noqa: E402,F401
 
 cpu_simulate = simulate
 
