@@ -149,7 +149,7 @@ def answer(line: str) -> tuple[dict, list[bytes]]:
         except (Exception, SystemExit) as error:
             return _failure(error), []
     outputs = {}
-    for tensor in kernels.tensors_of(recording.returned[0]):
+    for tensor in recording._tensors(recording.returned[0]):
         outputs[tensor.id] = {"name": tensor.whole().name, "dtype": tensor.dtype.name, "shape": list(tensor.shape)}
     header = {
         "ok": True,

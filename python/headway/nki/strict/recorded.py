@@ -24,7 +24,7 @@ def of_recording(kernel: kernels.Kernel, recording: kernels.Recording) -> list[F
     found = []
     code = getattr(inspect.unwrap(kernel.func), "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
-    for tensor in kernels.tensors_of(recording.returned[0]):
+    for tensor in recording._tensors(recording.returned[0]):
         if tensor.buffer.name != "shared_hbm":
             found.append(Finding(file, line, "output-buffer",
                                  f"{kernel.func.__name__} returns '{tensor.whole().name}', which lies in nl.{tensor.buffer.name}; "

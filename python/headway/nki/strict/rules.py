@@ -99,6 +99,9 @@ class _Reader:
                 for target in node.targets:
                     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in self.dictionaries:
                         self._key(target.slice)
+            elif isinstance(node, ast.While) and isinstance(node.test, ast.Name) and node.test.id in self.registers:
+                # The form that NKI 0.2 to 0.5 had for loops on the chip.
+                self.say(node.test, "deprecated", f"'while {node.test.id}:' with a register is deprecated: nl.while_loop")
             elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
                 self._register(node.test)
             elif isinstance(node, ast.FunctionDef):
