@@ -300,6 +300,7 @@ def _run(options: argparse.Namespace) -> int:
         os.environ["HEADWAY_THREADS"] = str(options.threads)
     if options.samples < 1:
         raise InputError(f"--samples {options.samples}: at least 1")
+    allowed, intervals = tolerances(options.tolerance), ranges(options.range)
     spec = target.load(options.chip)
     asked = cases(options.arg, options.samples)
     kernel = kernel_file.kernel(options.name)
@@ -312,8 +313,8 @@ def _run(options: argparse.Namespace) -> int:
         reference = kernel_file.function(name)
     for case in asked:
         kernel_file.bind(kernel, case.arguments)
-    checker = Checker(kernel, reference, seed=options.seed, torch=options.torch, tolerance=tolerances(options.tolerance),
-                      intervals=ranges(options.range), strictly=options.strict)
+    checker = Checker(kernel, reference, seed=options.seed, torch=options.torch, tolerance=allowed, intervals=intervals,
+                      strictly=options.strict)
     outcomes: list[Outcome] = []
     failure: BaseException | None = None
     with warnings.catch_warnings(record=True) as caught:

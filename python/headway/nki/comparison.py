@@ -59,13 +59,12 @@ def compare(name: str, result: np.ndarray, expected, tolerance: float) -> Compar
     rms = float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(got - want)
-        bound = tolerance * (np.abs(want) + rms)
+        bound = tolerance * (np.where(np.isfinite(want), np.abs(want), 0.0) + rms)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
         wrong = ~same & ~(error <= bound)
     if tolerance == 0:
         wrong = ~same
     error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
-    bound = np.where(np.isfinite(bound), bound, 0.0)
     # The worst is that which exceeds its bound most, not the largest number.
     with np.errstate(over="ignore"):
         worst = int(np.argmax(error / np.maximum(bound, np.finfo(np.float64).tiny))) if error.size else 0

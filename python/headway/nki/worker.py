@@ -18,6 +18,7 @@ from headway.nki import kernel_file, target
 from headway.nki.arrays import ArraySpec
 from headway.nki.dtypes import dtype_of
 from headway.nki.errors import InputError
+from headway.nki.tensor import NkiTensor
 
 _KEYS = ("kernel", "inputs", "attributes", "chip", "lnc", "grid", "max_instructions")
 
@@ -148,18 +149,28 @@ def answer(line: str) -> tuple[dict, list[bytes]]:
             programs = [session.trace.program_bytes() for session in recording.sessions]
         except (Exception, SystemExit) as error:
             return _failure(error), []
-    outputs = {}
-    for tensor in recording._tensors(recording.returned[0]):
-        outputs[tensor.id] = {"name": tensor.whole().name, "dtype": tensor.dtype.name, "shape": list(tensor.shape)}
     header = {
         "ok": True,
         "kernel": recording.name,
         "programs": [len(program) for program in programs],
         "instructions": [session.trace.instructions for session in recording.sessions],
-        "outputs": list(outputs.values()),
+        "outputs": list(_outputs(recording.returned[0])),
         "warnings": list(dict.fromkeys(f"{os.path.basename(w.filename)}:{w.lineno}: {w.message}" for w in caught)),
     }
     return header, programs
+
+
+def _outputs(returned):
+    """The tensors in a result, described; one of the older dialect has extents of its own beside its tensor."""
+    if isinstance(returned, dict):
+        returned = list(returned.values())
+    if isinstance(returned, (list, tuple)):
+        for item in returned:
+            yield from _outputs(item)
+        return
+    tensor = getattr(returned, "tensor", returned)
+    if isinstance(tensor, NkiTensor):
+        yield {"name": tensor.whole().name, "dtype": tensor.dtype.name, "shape": list(returned.shape)}
 
 
 def _failure(error: BaseException) -> dict:

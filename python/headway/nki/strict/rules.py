@@ -68,6 +68,7 @@ class _Reader:
         self.code = code
         self.found = found
         self.kernel = kernel
+        self.older: set[str] = set()
         self.registers = self._registers()
         self.loop_variables = {
             node.target.id for node in ast.walk(code.node) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)
@@ -183,7 +184,8 @@ class _Reader:
         if isinstance(node, ast.Name):
             value = self.code.value(node)
             module = value.__name__ if isinstance(value, ModuleType) else ""
-            if module == "neuronxcc" or module.startswith(("neuronxcc.", "headway.neuronxcc")):
+            if node.id not in self.older and (module == "neuronxcc" or module.startswith(("neuronxcc.", "headway.neuronxcc"))):
+                self.older.add(node.id)  # once a function; all its lines would say the same
                 self.say(node, "older-namespace", f"{node.id} is of neuronxcc.nki, which kernels can't use since NKI 0.4; import nki")
 
     def _of_package(self, node: ast.AST) -> tuple[str, str] | None:
