@@ -5,9 +5,11 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -206,6 +208,14 @@ void bind_trace(nb::module_& m) {
              return trace.recorder.program().with_role(role_named(role));
            })
       .def("labels", [](const Trace& trace) { return trace.recorder.program().labels; })
+      .def("reports",
+           // Severity (0: warning), where, text of what was reported while it was recorded.
+           [](const Trace& trace) {
+             std::vector<std::tuple<int, std::string, std::string>> all;
+             for (const chip::Diagnostic& d : trace.diagnostics.all())
+               all.emplace_back(static_cast<int>(d.severity), d.where, d.text());
+             return all;
+           })
       .def("written",
            // Numbers of the tensors that some instruction writes.
            [](const Trace& trace) {

@@ -52,7 +52,7 @@ class oob_mode(IntEnum):
 
 
 class matmul_perf_mode(IntEnum):
-    """``double_row``: every processing element holds two rows of fp8 and contracts both in the time of one."""
+    """``double_row``: a processing element holds two rows of fp8 and contracts both in the time of one."""
 
     none = 0
     double_row = 1
@@ -60,7 +60,7 @@ class matmul_perf_mode(IntEnum):
 
 
 class nc_version(IntEnum):
-    """Generations of NeuronCores, in order: of Trainium1 (``gen2``), Trainium2 (``gen3``), Trainium3 (``gen4``)."""
+    """Generations of NeuronCores: of Trainium1 (``gen2``), Trainium2 (``gen3``), Trainium3 (``gen4``)."""
 
     gen2 = 2
     gen3 = 3
@@ -86,7 +86,7 @@ NkiValidationError = KernelError
 
 
 def get_nc_version() -> nc_version:
-    """The generation of the NeuronCore that the kernel is for; ``NEURON_PLATFORM_TARGET_OVERRIDE``, default trn2."""
+    """Which NeuronCore the kernel is for: ``NEURON_PLATFORM_TARGET_OVERRIDE``, by default that of trn2."""
     from headway.nki import target
 
     return nc_version(target.spec().generation)

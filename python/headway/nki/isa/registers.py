@@ -1,4 +1,4 @@
-"""Registers of the engines' sequencers: 32 bits each, for bounds of loops and places known only on the chip."""
+"""Registers of the engines' sequencers: 32 bits each, for loop bounds and places known only on the chip."""
 
 from __future__ import annotations
 

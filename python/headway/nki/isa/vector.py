@@ -295,13 +295,20 @@ def memset(dst, value, engine=_OPEN, name=None):
     Shapes: any dst.
     Buffers: SBUF; PSUM on Vector only.
     Dtypes: any.
-    Limits: an integer dtype takes an int that it can hold, packed dtypes and float8_e8m0fnu take 0.
+    Limits: an integer dtype takes a whole number that it can hold, packed dtypes and float8_e8m0fnu take 0.
     Engines: Vector or GpSimd; ``engine`` asks for one.
     Cost: Vector max(64, N / r) cycles with r as for tensor_copy, and 2 or more for zeros of 16 bits; GpSimd
         150 + N / 4 for each byte of an element.
     Rules: buffer, free-size, memset-value, gpsimd-psum, engine.
     """
+    if type(value) is float and value.is_integer() and _is_integer(dst):
+        value = int(value)  # 0.0 for integers, as kernels before NKI 0.3 wrote it
     return NkiInstruction(_record(_MEMSET, engine, name, dst, value))
+
+
+def _is_integer(dst) -> bool:
+    # What isn't a tensor is refused when it is recorded, with a message that says so.
+    return isinstance(dst, _chip.Tensor) and dst.stored_dtype.dtype.kind in "iu"
 
 
 def tensor_copy_dynamic_src(*_, **__):
