@@ -61,6 +61,7 @@ class Launch {
     machine_ = std::make_unique<chip::Machine>(*traces_.at(0)->spec, programs,
                                                static_cast<int>(programs.size()), *pool_, diagnostics_);
     machine_->max_instructions = max_instructions;
+    machine_->in_step = diagnostics_.tolerates("race");
   }
   ~Launch() {
     machine_.reset();

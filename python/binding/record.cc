@@ -112,7 +112,7 @@ class Arguments : public chip::Fields {
       scalar = Scalar(tensor(name, value));
     } else if (PyLong_Check(value) || (PyIndex_Check(value) && !nb::hasattr(value, "__len__"))) {
       scalar = Scalar(bits32(name, value));
-    } else if (PyNumber_Check(value)) {
+    } else if (PyNumber_Check(value) && !nb::hasattr(value, "__len__")) {
       scalar = Scalar(real(name, value));
     } else {
       wrong(name, "a number or a tensor [P, 1]", value);

@@ -70,6 +70,10 @@ class Machine {
   // The most instructions that the cores may run, in all (rule "endless").
   std::uint64_t max_instructions = std::uint64_t{1} << 62;
 
+  // Cores take turns, an instruction each, instead of running one after the other to where they meet: what a race
+  // comes to is then nearer to what cores that run at once would make of it. Without races no result depends on it.
+  bool in_step = false;
+
   // --- For the schedule ---
   std::uint64_t instructions_run() const { return instructions_run_; }
   // Runs the instruction at core.next and moves on; errors are reported (and poison, when collecting).

@@ -24,7 +24,12 @@ class Schedule {
       int next = 0;
       while (next < machine_.cores() && (waits(next) || done(next))) ++next;
       if (next < machine_.cores()) {
-        run_until_meeting(machine_.core(next));
+        if (machine_.in_step) {
+          for (int c = next; c < machine_.cores(); ++c)
+            if (!waits(c) && !done(c)) run_for(machine_.core(c), 1);
+        } else {
+          run_for(machine_.core(next), ~std::uint64_t{0});
+        }
       } else if (std::any_of(waits_.begin(), waits_.end(),
                              [](const Wait& wait) { return wait.meeting != nullptr; })) {
         report_deadlock();
@@ -48,9 +53,10 @@ class Schedule {
   }
   void stop(Core& core) { core.next = core.program().instructions.size(); }
 
-  void run_until_meeting(Core& core) {
+  // To its next meeting, at most so many instructions.
+  void run_for(Core& core, std::uint64_t most) {
     const auto& instructions = core.program().instructions;
-    while (core.next < instructions.size()) {
+    for (; most > 0 && core.next < instructions.size(); --most) {
       const Instruction& instruction = *instructions[core.next];
       const Meeting* meeting = instruction.broken ? nullptr : instruction.meeting();
       if (meeting) return arrive(core, *meeting);

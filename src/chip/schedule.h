@@ -1,5 +1,6 @@
-// Which core runs: one at a time, the lowest that can, until it meets others or ends. The order changes no
-// result unless the kernel has a race (chip/races.h), and makes those come out the same every time.
+// Which core runs: one at a time, the lowest that can, until it meets others or ends (or an instruction each in turn,
+// Machine::in_step). The order changes no result unless the kernel has a race (chip/races.h), and makes those come out
+// the same every time.
 #pragma once
 
 namespace headway::chip {

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 
-class NKIObject:
+
+class _Fields(type):
+    """NKI's front end takes fields that a call leaves out as absent, dataclasses' too, where Python's would refuse the call."""
+
+    def __call__(cls, *args, **kwargs):
+        if dataclasses.is_dataclass(cls) and "__init__" in cls.__dict__:
+            given = [field for field in dataclasses.fields(cls) if field.init]
+            code = cls.__init__.__code__
+            if code.co_varnames[1 : code.co_argcount] != tuple(field.name for field in given):
+                given = []  # a constructor of its own
+            for field in given[len(args):]:
+                if field.name not in kwargs and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                    kwargs[field.name] = None
+        return super().__call__(*args, **kwargs)
+
+
+class NKIObject(metaclass=_Fields):
     """Like a dataclass: fields are the class's annotations, in order, base classes first; the constructor takes them by position or
-    keyword, with class attributes as defaults, and then calls ``__post_init__``. A class may have its own ``__init__`` instead.
+    keyword, with class attributes as defaults, and then calls ``__post_init__``. Fields that are left out are absent. A class may have
+    its own ``__init__`` instead, or be a dataclass.
     """
 
     def __init__(self, *args, **kwargs):
@@ -15,7 +33,7 @@ class NKIObject:
         values = dict(zip(fields, args))
         for name, value in kwargs.items():
             if name not in fields:
-                raise TypeError(f"{type(self).__name__} has no field '{name}'")
+                raise TypeError(f"{type(self).__name__} has no field '{name}'; there are {', '.join(fields)}")
             if name in values:
                 raise TypeError(f"{type(self).__name__}: field '{name}' was given twice")
             values[name] = value
@@ -24,8 +42,6 @@ class NKIObject:
                 setattr(self, name, values[name])
             elif hasattr(type(self), name):
                 setattr(self, name, getattr(type(self), name))
-            else:
-                raise TypeError(f"{type(self).__name__}: field '{name}' is missing")
         post = getattr(self, "__post_init__", None)
         if post is not None:
             post()

@@ -22,13 +22,19 @@ Register.__index__ = _refuse("the value")
 Register.__float__ = _refuse("the value")
 
 
-def _no_truth(self):
-    raise TypeError("a tensor has no truth value while a kernel is recorded: its elements are known only when it runs [tensor-control-flow]")
+def _truth(self):
+    """That there is a tensor (``if bias:``). Of a single element the question would be for its value, which only the chip knows."""
+    if self.size == 1:
+        raise TypeError(
+            "the truth of a tensor of one element is asked for, which is known only when the kernel runs; to ask whether there is "
+            "a tensor, say `is not None` [tensor-control-flow]"
+        )
+    return True
 
 
 def _no_iteration(self):
     raise TypeError("a tensor can't be iterated over; take t[i] for i in range(t.shape[0]) [tensor-iteration]")
 
 
-Tensor.__bool__ = _no_truth
+Tensor.__bool__ = _truth
 Tensor.__iter__ = _no_iteration

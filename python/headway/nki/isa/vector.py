@@ -26,8 +26,9 @@ _IDLE = _reduce_cmd.idle
 _RESET_REDUCE = _reduce_cmd.reset_reduce
 
 
-def tensor_copy(dst, src, engine=_OPEN, name=None):
+def tensor_copy(dst, src, engine=_OPEN, name=None, dtype=None):
     """dst = src: bit for bit where the dtypes are the same, otherwise converted through float32.
+    ``dtype`` is NKI 0.2's and changes nothing: dst has its own.
 
     Shapes: as many partitions, and as many elements a partition; free extents may differ.
     Buffers: SBUF or PSUM on either side; on GpSimd SBUF only.
