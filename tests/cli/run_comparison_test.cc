@@ -91,7 +91,7 @@ TEST(RunComparison, DifferentCorporaAreNeverCompared) {
   }
 }
 
-TEST(show::TextTable, AlignsByCharacters) {
+TEST(TextTable, AlignsByCharacters) {
   show::TextTable table({"name", "steps"}, {show::TextTable::left, show::TextTable::right});
   table.add({"größer", "1,200"});
   table.add({"a", "7"});
