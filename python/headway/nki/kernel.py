@@ -279,7 +279,7 @@ def _viewed(flat: np.ndarray, tensor: Tensor) -> np.ndarray:
 def raised_at(error: Exception, file: str, line: int) -> Exception:
     """The same error with a traceback that ends at that line of that file."""
     try:
-        exec(compile("\n" * (line - 1) + "raise error", file, "exec"), {"error": error})
+        exec(compile("\n" * (line - 1) + "raise error", file, "exec"), {"error": error.with_traceback(None)})
     except type(error) as placed:
         return placed.with_traceback(placed.__traceback__.tb_next)
     return error
