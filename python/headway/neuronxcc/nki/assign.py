@@ -5,7 +5,7 @@ from __future__ import annotations
 from headway.nki import buffers, isa
 from headway.nki.errors import KernelError
 from headway.nki.trace import session
-from headway.neuronxcc.nki.tile import Tile, new_tile
+from headway.neuronxcc.nki.tile import Recorded, Tile, new_tile
 
 
 class LoopReduction:
@@ -17,41 +17,63 @@ class LoopReduction:
         self.first = first
         self.pieces = pieces
 
+    def __getattr__(self, name: str):
+        raise KernelError("the result of nl.loop_reduce is known after the loops: assign it to a tile, t[...] = nl.loop_reduce(...) [loop-reduce]")
 
-def fresh(tile: Tile, pieces, product: bool = False) -> Tile:
+
+def fresh(tile: Tile, pieces, product: bool = False, box=None, predicate=None) -> Tile:
     """A result that the last instruction made, of which ``pieces`` were written (None: all)."""
-    tile.recorded = (session().trace.instructions, pieces, product)
+    tile.recorded = Recorded(session().trace.instructions, pieces, product, box, predicate)
     return tile
 
 
 def _is_last(value: Tile) -> bool:
-    return value.recorded is not None and value.recorded[0] == session().trace.instructions
+    return value.recorded is not None and value.recorded.instructions == session().trace.instructions
 
 
-def put(target: Tile, value) -> None:
-    """target = value: a tile, a number, a loop reduction; or the result of += on the same place, which is there already."""
+def put(target: Tile, value, temporary: bool = False) -> None:
+    """target = value: a tile, a number, a loop reduction; or the result of += on the same place, which is there already.
+
+    ``temporary``: nothing else holds the value, so that the instruction that made it may write to the target instead.
+    """
     if isinstance(value, LoopReduction):
         _put_reduction(target, value)
         return
     if not isinstance(value, Tile):
-        if not buffers.is_on_chip(target.buffer):
-            from headway.nki.language.memory import fill
-
-            fill(target.native(), value)
-        else:
-            isa.memset(target.native(), float(value) if target.dtype.dtype.kind not in "iu" else int(value))
+        fill(target, value)
         return
     if same_place(target, value):
         return
     if target.size != value.size:
-        value = fitted(value, target)
-    pieces = value.recorded[1] if value.recorded else None
-    if pieces is None:
-        _put_piece(target, value, value, True)
+        value, temporary = fitted(value, target), False
+    recorded = value.recorded
+    if recorded is None or recorded.pieces is None:
+        _put_piece(target, value, value, temporary)
         return
-    shaped = target if target.ndim == value.ndim else target.reshape(value.shape)
-    for piece in pieces:
-        _put_piece(shaped.clipped(piece), value.clipped(piece), value, len(pieces) == 1)
+    shaped = target if target.shape == value.shape else target.reshape(value.shape)
+    if recorded.predicate is not None and target.on_chip:
+        _put_piece(shaped.clipped(recorded.box), value.clipped(recorded.box), value, temporary, recorded.predicate)
+        return
+    for piece in recorded.pieces:
+        _put_piece(shaped.clipped(piece), value.clipped(piece), value, temporary and len(recorded.pieces) == 1)
+
+
+def fill(target: Tile, value) -> None:
+    """target = a number everywhere."""
+    into = target.native()
+    if target.on_chip:
+        isa.memset(into, float(value) if target.dtype.dtype.kind not in "iub" else int(value))
+        wrote(target)
+    else:
+        from headway.nki.language.memory import fill as fill_hbm
+
+        fill_hbm(into, value)
+
+
+def wrote(target: Tile) -> None:
+    """Something else than a product wrote to the tile."""
+    if buffers.is_psum(target.buffer):
+        target.storage.mixed.add(target.block)
 
 
 def same_place(a: Tile, b: Tile) -> bool:
@@ -71,21 +93,41 @@ def fitted(value: Tile, target: Tile) -> Tile:
     raise KernelError(f"{value!r} and {target!r} don't go together [shape]")
 
 
-def _put_piece(target: Tile, part: Tile, value: Tile, whole: bool) -> None:
+def _put_piece(target: Tile, part: Tile, value: Tile, temporary: bool, predicate: Tile | None = None) -> None:
     storage = target.storage
-    if whole and _is_last(value) and value.dtype is target.dtype and storage is not value.storage and target.rows is None:
-        product = value.recorded[2]
-        destination = target.native(settle=False)
-        if session().trace.retarget(part.native(settle=False), destination, False if product else None):
-            if target.block in storage.unfilled:
+    if temporary and _is_last(value) and value.dtype is target.dtype and storage is not value.storage and target.rows is None:
+        product = value.recorded.product
+        if not product and target.on_chip and target.size != storage.partitions * storage.row:
+            storage.settle(target.block)  # only a part of the zeros is replaced
+            if not _is_last(value):
+                return _copied(target, part, value, predicate)
+        if session().trace.retarget(part.native(settle=False), target.native(settle=False), False if product else None):
+            value.moved = "its elements were written to the tile that it was assigned to"
+            if product:
+                storage.cover(target)
+            else:
                 storage.unfilled.discard(target.block)
-            storage.products = product
+                wrote(target)
             return
-    if buffers.is_on_chip(target.buffer) and buffers.is_on_chip(value.buffer):
+    _copied(target, part, value, predicate)
+
+
+def _copied(target: Tile, part: Tile, value: Tile, predicate: Tile | None) -> None:
+    if predicate is not None:
+        if part.dtype is not target.dtype:
+            converted = new_tile(part.shape, target.dtype, buffers.sbuf)
+            isa.tensor_copy(converted.native(), part.native())
+            part = converted
+        isa.tensor_copy_predicated(target.native(), part.native(), predicate.native())
+    elif target.on_chip and part.on_chip:
         isa.tensor_copy(target.native(), part.native())
-        storage.products = False
     else:
+        if buffers.is_psum(part.buffer):
+            copy = new_tile(part.shape, part.dtype, buffers.sbuf)
+            isa.tensor_copy(copy.native(), part.native())
+            part = copy
         isa.dma_copy(target.native(), part.native())
+    wrote(target)
 
 
 def _put_reduction(target: Tile, reduction: LoopReduction) -> None:
@@ -97,6 +139,7 @@ def _put_reduction(target: Tile, reduction: LoopReduction) -> None:
             isa.tensor_copy(into.native(), part.native())
         else:
             isa.tensor_tensor(into.native(), into.native(), part.native(), reduction.op)
+        wrote(target)
 
 
 def add_in_place(target: Tile, other) -> Tile:
@@ -104,35 +147,41 @@ def add_in_place(target: Tile, other) -> Tile:
     if not isinstance(other, Tile):
         into = target.native()
         isa.tensor_scalar(into, into, "add", float(other))
+        wrote(target)
         return target
+    if not target.on_chip:
+        raise KernelError(f"{target!r} += ...: instructions don't work on HBM: nl.load it, add, nl.store it [buffer]")
     if _accumulated(target, other):
         return target
-    if other.size != target.size:
-        other = fitted(other, target)
-    into, operand = target.native(), other.native()
-    if buffers.is_psum(other.buffer) and buffers.is_psum(target.buffer):
-        copy = new_tile(other.shape, other.dtype, buffers.sbuf)
-        isa.tensor_copy(copy.native(), operand)
-        operand = copy.native()
-    isa.tensor_tensor(into, into, operand, "add")
+    recorded = other.recorded
+    if recorded is not None and recorded.predicate is not None:
+        raise KernelError("+= of a result with a mask over several extents: give the mask to nl.add and assign its result [mask]")
+    for piece in recorded.pieces if recorded is not None and recorded.pieces is not None else [None]:
+        into, part = (target, other) if piece is None else (target.clipped(piece), other.clipped(piece))
+        if part.size != into.size:
+            part = fitted(part, into)
+        if buffers.is_psum(part.buffer) and buffers.is_psum(into.buffer):
+            copy = new_tile(part.shape, part.dtype, buffers.sbuf)
+            isa.tensor_copy(copy.native(), part.native())
+            part = copy
+        view = into.native()
+        isa.tensor_tensor(view, view, part.native(), "add")
+        wrote(target)
     return target
 
 
 def _accumulated(target: Tile, other: Tile) -> bool:
-    if not (buffers.is_psum(target.buffer) and _is_last(other) and other.recorded[2] and other.size == target.size):
+    if not (buffers.is_psum(target.buffer) and _is_last(other) and other.recorded.product and other.size == target.size):
         return False
-    pieces = other.recorded[1]
-    if pieces is not None and len(pieces) != 1:
-        return False
-    storage = target.storage
-    part, into = (other, target) if pieces is None else (other.clipped(pieces[0]), target.clipped(pieces[0]))
-    destination = into.native(settle=False)
-    untouched = target.block in storage.unfilled
+    storage, pieces = target.storage, other.recorded.pieces
+    if target.block in storage.mixed or (pieces is not None and len(pieces) != 1):
+        return False  # what isn't a product's can't be accumulated on
+    part, into = other, target
+    if pieces is not None:
+        part, into = other.clipped(pieces[0]), (target if target.ndim == other.ndim else target.reshape(other.shape)).clipped(pieces[0])
     # By default the first product of an element overwrites what is there, and later ones add.
-    by_default = untouched or storage.products
-    if not session().trace.retarget(part.native(settle=False), destination, None if by_default else True):
+    if not session().trace.retarget(part.native(settle=False), into.native(settle=False), None):
         return False
-    storage.unfilled.discard(target.block)
-    if by_default:
-        storage.products = True
+    other.moved = "it was added to another tile as it was computed; compute it once more, or nl.copy it before the +="
+    storage.cover(into)
     return True

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from headway.nki import buffers, dtypes, isa
 from headway.nki.language.math import promoted
 from headway.neuronxcc.nki import assign
-from headway.neuronxcc.nki.index import broadcast
-from headway.neuronxcc.nki.pieces import pieces
+from headway.neuronxcc.nki.index import both, boxes, broadcast
+from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.tile import Tile, new_tile
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
@@ -25,27 +25,73 @@ def result_dtype(dtype, *operands) -> dtypes.DType:
     return found or dtypes.float32
 
 
-def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffers.sbuf, product: bool = False, shape_of_mask=None, **kept) -> Tile:
-    """A new tile, written by ``record(dst, *operands)`` for each piece of the mask. Operands that aren't tiles are passed as they are;
-    those with one value a partition are clipped in partitions only."""
+def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffers.sbuf, by_dma: bool = False) -> Tile:
+    """A new tile, written by ``record(dst, *operands)`` where the mask holds. Operands that aren't tiles are passed as they are; those
+    with one value a partition are clipped in partitions only.
+
+    A mask over several extents at once: DMA does its rectangles one by one; for other engines, which can't start at any partition,
+    the result of the box around it is copied by a predicate.
+    """
+    mask, operands = without_masks(mask, operands)
     out = new_tile(shape, dtype, buffer)
-    found = pieces(mask, tuple(shape_of_mask or shape))
-    if found is None:
+    shape = out.shape
+    region = region_in(mask, shape)
+    if region is None:
+        return assign.fresh(out, [])
+    if region.is_all_of(shape):
         record(out.native(), *(o.native() if isinstance(o, Tile) else o for o in operands))
-        return assign.fresh(out, None, product)
-    for piece in found:
-        record(out.clipped(piece).native(), *(o.clipped(piece).native() if isinstance(o, Tile) else o for o in operands))
-    return assign.fresh(out, found, product)
+        return assign.fresh(out, None)
+
+    def over(box, into):
+        record(into.native(), *(o.clipped(box).native() if isinstance(o, Tile) else o for o in operands))
+
+    if not region.rest:
+        over(region.ranges, out.clipped(region.ranges))
+        return assign.fresh(out, [region.ranges])
+    exact = list(boxes(region))
+    if by_dma:
+        for box in exact:
+            over(box, out.clipped(box))
+        return assign.fresh(out, exact)
+    box = region.ranges
+    everywhere = new_tile(region.shape, out.dtype, buffers.sbuf)
+    over(box, everywhere)
+    predicate = predicate_of(region)
+    isa.tensor_copy_predicated(out.clipped(box).native(), everywhere.native(), predicate.native())
+    return assign.fresh(out, exact, box=box, predicate=predicate)
+
+
+def predicate_of(region) -> Tile:
+    """A tile over the box around a region: 1 inside the region, 0 elsewhere."""
+    shape = region.shape
+    predicate = new_tile(shape, dtypes.uint8, buffers.sbuf)
+    isa.memset(predicate.native(), 1)
+    for const, coeffs in region.rest:
+        start = const + sum(c * first for c, (first, _) in zip(coeffs, region.ranges))
+        chosen = new_tile(shape, dtypes.uint8, buffers.sbuf)
+        isa.affine_select(chosen.native(), [[c, n] for c, n in zip(coeffs[1:], shape[1:])], coeffs[0], predicate.native(), 0.0, "greater_equal", start)
+        predicate = chosen
+    return predicate
+
+
+def without_masks(mask, operands: list) -> tuple:
+    """The mask joined with those that operands were indexed with, and the operands without them."""
+    plain = []
+    for operand in operands:
+        if isinstance(operand, Tile) and operand.mask is not None:
+            mask = both(mask, operand.mask)
+            operand = operand.masked(None)
+        plain.append(operand)
+    return mask, plain
 
 
 def run(record: Callable, tiles: list, mask, shape) -> None:
-    """``record(*tiles)`` for each piece of the mask, on tiles that are there."""
+    """``record(*tiles)`` for each piece of the mask, on tiles that are there; the first of them is written."""
     found = pieces(mask, tuple(shape))
-    if found is None:
-        record(*(t.native() if isinstance(t, Tile) else t for t in tiles))
-        return
-    for piece in found:
-        record(*(t.clipped(piece).native() if isinstance(t, Tile) else t for t in tiles))
+    for piece in found if found is not None else [None]:
+        record(*((t if piece is None else t.clipped(piece)).native() if isinstance(t, Tile) else t for t in tiles))
+    if isinstance(tiles[0], Tile):
+        assign.wrote(tiles[0])
 
 
 def number(value):
@@ -70,9 +116,7 @@ def in_sbuf(tile: Tile) -> Tile:
     """The tile, or a copy of it where it lies in PSUM."""
     if not buffers.is_psum(tile.buffer):
         return tile
-    out = new_tile(tile.shape, tile.dtype, buffers.sbuf)
-    isa.tensor_copy(out.native(), tile.native())
-    return out
+    return emit(isa.tensor_copy, tile.shape, tile.dtype, [tile])
 
 
 def matched(a: Tile, b: Tile) -> tuple[Tile, Tile]:

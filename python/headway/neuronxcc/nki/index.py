@@ -328,8 +328,8 @@ def boxes(region: Region):
         yield region.ranges
         return
     involved = {k for _, coeffs in region.rest for k, c in enumerate(coeffs) if c}
-    # Slices of the shortest dimension: the fewest pieces.
-    axis = min(involved, key=lambda k: region.ranges[k][1] - region.ranges[k][0])
+    # Slices of the shortest dimension make the fewest pieces; partitions, the first one, are best left together.
+    axis = min(involved, key=lambda k: (k == 0, region.ranges[k][1] - region.ranges[k][0]))
     first, end = region.ranges[axis]
     for at in range(first, end):
         ranges = list(region.ranges)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from headway.neuronxcc.nki.index import boxes, region_of
 
 
-def pieces(mask, shape: tuple) -> list[tuple] | None:
-    """((start, stop), ...) an extent, of each rectangle; None for all of the tile, [] for nothing of it."""
+def region_in(mask, shape: tuple):
+    """Where the mask holds, as a Region; None where nowhere."""
     if mask is not None and not hasattr(mask, "region"):
         mask = bool(mask)
-    region = region_of(mask, tuple(shape))
-    if region is None:
+    return region_of(mask, tuple(shape))
+
+
+def pieces(mask, shape: tuple) -> list[tuple] | None:
+    """((start, stop), ...) an extent, of each rectangle; None for all of the tile, [] for nothing of it."""
+    found = region_in(mask, shape)
+    if found is None:
         return []
-    if region.is_all_of(tuple(shape)):
+    if found.is_all_of(tuple(shape)):
         return None
-    return [tuple(box) for box in boxes(region)]
+    return [tuple(box) for box in boxes(found)]

@@ -6,13 +6,17 @@ A tile knows where each of its elements lies by strides of its own; ``native`` i
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass
+
+import numpy as np
 
 from headway import _chip
 from headway.nki import buffers, dtypes, isa
 from headway.nki.errors import KernelError, Unsupported
 from headway.nki.trace import session
-from headway.neuronxcc.nki.index import Grid, Index, broadcast
+from headway.neuronxcc.nki.index import Index, Mask, both, broadcast
+from headway.neuronxcc.nki.layout import Dim, expanded, joined, open_boxes, split, taken
 
 Native = _chip.Tensor
 
@@ -22,13 +26,24 @@ class ParDim(int):
 
 
 @dataclass(slots=True)
-class Dim:
-    """An extent: what one step moves in blocks, in partitions and in elements of a partition (or of HBM)."""
+class Limit:
+    """An index of an extent that leaves it: ``const + sum(coeffs * position)`` along ``axis``, which has ``extent`` elements."""
 
-    size: int
-    block: int = 0
-    partition: int = 0
-    element: int = 0
+    const: int
+    coeffs: tuple
+    extent: int
+    axis: int
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Of a result that an instruction has just made: how many instructions there were then, and what of it was written."""
+
+    instructions: int
+    pieces: list | None = None  # boxes; None: all
+    product: bool = False  # by nc_matmul
+    box: tuple | None = None  # with ``predicate``: what tells the elements inside this box
+    predicate: object = None
 
 
 class Storage:
@@ -44,7 +59,8 @@ class Storage:
         self.fill = fill  # what new blocks hold; None: nothing
         self.tensors: dict[int, Native] = {} if tensor is None else {0: tensor}
         self.unfilled: set[int] = set()  # PSUM blocks whose zeros are not written yet
-        self.products = False  # only products have written to it
+        self.covered: dict[int, np.ndarray] = {}  # of those, the elements that products have written
+        self.mixed: set[int] = set()  # blocks that something else than products has written
         self.on_chip = buffers.is_on_chip(buffer)
 
     def tensor(self, block: int) -> Native:
@@ -62,11 +78,39 @@ class Storage:
                     fill(found, self.fill)
         return found
 
+    def __repr__(self) -> str:
+        return self.name or "a tile"
+
     def settle(self, block: int) -> None:
-        """Writes zeros that were put off."""
-        if block in self.unfilled:
+        """Writes zeros that were put off, where no product has written since."""
+        if block not in self.unfilled:
+            return
+        self.unfilled.discard(block)
+        zero = 0.0 if self.dtype.dtype.kind not in "iu" else 0
+        covered = self.covered.pop(block, None)
+        if covered is None:
+            isa.memset(self.tensors[block], zero)
+            return
+        for rows, columns in open_boxes(covered):
+            isa.memset(self.tensors[block][rows.start:rows.stop, columns.start:columns.stop], zero)
+
+    def cover(self, tile: Tile) -> None:
+        """A product wrote ``tile``, a part of one of the blocks."""
+        block = tile.block
+        if block not in self.unfilled:
+            return
+        if tile.size == self.partitions * self.row:
             self.unfilled.discard(block)
-            isa.memset(self.tensors[block], 0.0 if self.dtype.dtype.kind not in "iu" else 0)
+            self.covered.pop(block, None)
+            return
+        covered = self.covered.setdefault(block, np.zeros((self.partitions, self.row), bool))
+        step = covered.strides
+        part = np.lib.stride_tricks.as_strided(covered[tile.partition:, tile.element:], tile.shape,
+                                               [d.partition * step[0] + d.element * step[1] for d in tile.dims])
+        part[...] = True
+        if covered.all():
+            self.unfilled.discard(block)
+            del self.covered[block]
 
 
 class Tile:
@@ -80,8 +124,10 @@ class Tile:
         self.element = element
         self.dtype = dtype or storage.dtype
         self.rows = rows  # (tile of row numbers, elements a row): the first dim's rows are given by an index
-        # Of a fresh result: the number of instructions when it was done, the pieces that were written, whether by a product.
-        self.recorded = None
+        self.limits: list[Limit] = []  # indices that leave their extent: only a mask can make them legal
+        self.mask = None  # of an operand that was indexed with a mask
+        self.recorded: Recorded | None = None  # of a result that an instruction has just made
+        self.moved = ""  # where its elements went instead of here
 
     # --- Looks ---
 
@@ -124,6 +170,8 @@ class Tile:
         return self.dims[0].size
 
     def __bool__(self) -> bool:
+        if not self.on_chip:
+            return True  # an argument that was given: ``if bias:``
         raise TypeError("a tile has no truth value while a kernel is recorded: its elements are known only when it runs")
 
     def __iter__(self):
@@ -131,29 +179,57 @@ class Tile:
 
     # --- Views ---
 
-    def _with(self, dims: list[Dim], block: int, partition: int, element: int) -> Tile:
-        return Tile(self.storage, dims, block, partition, element, self.dtype, self.rows)
+    def _with(self, dims: list[Dim], block: int, partition: int, element: int, limits: list[Limit] | None = None) -> Tile:
+        if limits is None:
+            self.check_limits()  # they can't be followed through other views
+            limits = []
+        result = Tile(self.storage, dims, block, partition, element, self.dtype, self.rows)
+        result.limits = limits
+        result.moved = self.moved
+        return result
+
+    def masked(self, mask) -> Tile:
+        """The same tile, of which an instruction works on the part where ``mask`` holds."""
+        result = self._with(self.dims, self.block, self.partition, self.element, self.limits)
+        result.mask = mask
+        return result
+
+    def check_limits(self) -> None:
+        """KernelError where an index leaves its extent."""
+        for limit in self.limits:
+            reach = [limit.const + sum(c * (d.size - 1) for c, d in zip(limit.coeffs, self.dims) if (c > 0) == upper) for upper in (False, True)]
+            if reach[0] < 0 or reach[1] >= limit.extent:
+                wrong = reach[0] if reach[0] < 0 else reach[1]
+                raise KernelError(f"index {wrong} is outside extent {limit.axis} of {self.storage!r}, which is {limit.extent}; "
+                                  "mask= leaves elements out [out-of-bounds]")
 
     def __getitem__(self, key) -> Tile:
-        key = _expanded(key, self.ndim)
+        if isinstance(key, (Mask, bool)):
+            return self.masked(both(self.mask, key))
+        key = expanded(key, self.ndim)
         if any(isinstance(k, (Index, Tile)) for k in key):
             return self._advanced(key)
         block, partition, element = self.block, self.partition, self.element
         dims: list[Dim] = []
         d = 0
+        past: list[tuple] = []  # what reaches past its extent: (place, start, step, extent, axis)
         for k in key:
             if k is None:
                 dims.append(Dim(1))
                 continue
             dim = self.dims[d]
-            start, count, step = _range(k, dim.size, d, self)
+            start, count, step = taken(k, dim.size, d, self)
+            if count is not None and start + (count - 1) * step >= dim.size:
+                past.append((len(dims), start, step, dim.size, d))
             block += dim.block * start
             partition += dim.partition * start
             element += dim.element * start
             if count is not None:
                 dims.append(Dim(count, dim.block * step, dim.partition * step, dim.element * step))
             d += 1
-        return self._with(dims, block, partition, element)
+        limits = [Limit(start, tuple(step if k == place else 0 for k in range(len(dims))), extent, axis) for place, start, step, extent, axis in past]
+        self.check_limits()
+        return self._with(dims, block, partition, element, limits)
 
     def _advanced(self, key: list) -> Tile:
         key = [k for k in key if k is not None]
@@ -162,17 +238,20 @@ class Tile:
         if len(tiles) > 1:
             raise Unsupported("indices given by tiles in two dimensions")
         rank = max([e.ndim for e in exprs] + [2 if tiles else 1])
-        # Slices among index expressions take positions of their own behind the others.
+        # Slices behind the index expressions take positions of their own behind theirs, as in NumPy.
         ranges = [(i, k) for i, k in enumerate(key) if isinstance(k, slice) or (hasattr(k, "size") and not isinstance(k, (Index, Tile)))]
         shapes = [(1,) * (rank - e.ndim) + e.shape for e in exprs]
         if tiles:
             shapes.append(tuple([tiles[0].size] + [1] * (rank - 1)))
         shape = list(functools.reduce(broadcast, shapes))
+        if ranges and ranges[0][0] != len(key) - len(ranges):
+            raise KernelError(f"{self!r}: slices among index expressions: write them as nl.arange too, or last [index]")
         full = rank + len(ranges)
         sizes = shape + [0] * len(ranges)
         block, partition, element = self.block, self.partition, self.element
         steps = [[0, 0, 0] for _ in range(full)]
         rows = None
+        limits: list[Limit] = []
         for d, k in enumerate(key):
             dim = self.dims[d]
             if isinstance(k, Tile):
@@ -181,12 +260,12 @@ class Tile:
                 rows = (k, dim.element, dim.size)
                 continue
             if isinstance(k, Index):
-                # What lies outside the extent may be left out by a mask; what is used is checked by the recorder.
-                terms = list(enumerate((0,) * (rank - k.ndim) + k.coeffs))
+                # Along an extent of 1 that others repeat the index stays.
+                terms = [(rank - k.ndim + place, c) for place, (c, n) in enumerate(zip(k.coeffs, k.shape)) if n != 1]
                 const = k.const
             elif any(i == d for i, _ in ranges):
                 place = rank + [i for i, _ in ranges].index(d)
-                const, count, step = _range(k, dim.size, d, self)
+                const, count, step = taken(k, dim.size, d, self)
                 sizes[place] = count
                 terms = [(place, step)]
             else:
@@ -197,12 +276,20 @@ class Tile:
             block += dim.block * const
             partition += dim.partition * const
             element += dim.element * const
+            coeffs = [0] * full
+            for place, coeff in terms:
+                coeffs[place] += coeff
+            reach = [const + sum(c * (n - 1) for c, n in zip(coeffs, sizes) if (c > 0) == upper and c) for upper in (False, True)]
+            if reach[0] < 0 or reach[1] >= dim.size:
+                limits.append(Limit(const, tuple(coeffs), dim.size, d))  # a mask may leave that out
             for place, coeff in terms:
                 steps[place][0] += dim.block * coeff
                 steps[place][1] += dim.partition * coeff
                 steps[place][2] += dim.element * coeff
-        dims = [Dim(n, *s) for n, s in zip(sizes, steps)]
-        result = self._with(dims, block, partition, element)
+        # Along an extent of 1 there is no step.
+        dims = [Dim(n, *s) if n != 1 else Dim(1) for n, s in zip(sizes, steps)]
+        self.check_limits()
+        result = self._with(dims, block, partition, element, limits)
         if rows is not None:
             result.rows = rows
         return result
@@ -223,12 +310,14 @@ class Tile:
             partition += dim.partition * start
             element += dim.element * start
             dims.append(Dim(stop - start, dim.block, dim.partition, dim.element))
+        limits = [Limit(limit.const + sum(c * (0 if d.size == 1 else start) for c, d, (start, _) in zip(limit.coeffs, self.dims, piece)), limit.coeffs,
+                        limit.extent, limit.axis) for limit in self.limits]
         if self.rows is not None:
             index, step, limit = self.rows
-            result = self._with(dims, block, partition, element)
+            result = self._with(dims, block, partition, element, limits)
             result.rows = (index.clipped((piece[0],) + ((0, 1),) * (index.ndim - 1)), step, limit)
             return result
-        return self._with(dims, block, partition, element)
+        return self._with(dims, block, partition, element, limits)
 
     def permuted(self, order) -> Tile:
         return self._with([self.dims[d] for d in order], self.block, self.partition, self.element)
@@ -257,9 +346,9 @@ class Tile:
         if self.on_chip and new and self.dims and self.dims[0].partition:
             if new[0] != self.dims[0].size:
                 raise KernelError(f"{self!r}: reshaping keeps the partitions, {self.dims[0].size}, not {new[0]} [view]")
-            dims = [self.dims[0]] + _split(self.dims[1:], new[1:], self)
+            dims = [self.dims[0]] + split(self.dims[1:], new[1:], self)
         else:
-            dims = _split(self.dims, new, self)
+            dims = split(self.dims, new, self)
         return self._with(dims, self.block, self.partition, self.element)
 
     def view(self, dtype) -> Tile:
@@ -293,6 +382,11 @@ class Tile:
     def native(self, settle: bool = True) -> Native:
         """The same elements as a tensor: partitions first, then the other extents in order, joined where they continue each other."""
         storage = self.storage
+        if self.moved:
+            raise KernelError(f"{self!r}: {self.moved} [moved]")
+        if self.mask is not None:
+            raise Unsupported(f"{self!r} is indexed with a mask: this function takes it as mask= instead [mask]")
+        self.check_limits()
         if any(d.block for d in self.dims if d.size > 1):
             raise Unsupported(f"{self!r} spans blocks: an instruction works on one block, index the block dimensions")
         if not 0 <= self.block < storage.blocks:
@@ -303,10 +397,12 @@ class Tile:
         rows = [d for d in self.dims if d.partition and d.size > 1]
         if len(rows) > 1:
             raise KernelError(f"{self!r}: two of its extents lie on partitions [index]")
+        if rows and (rows[0].element or next(d for d in self.dims if d.size > 1) is not rows[0]):
+            raise KernelError(f"{self!r}: partitions are a tile's leading extent and no other: nl.transpose or nl.load_transpose2d turn it [leading-partition]")
         free = [(d.element, d.size) for d in self.dims if not (d.partition and d.size > 1) and d.size > 1]
         if not storage.on_chip and self.rows is not None:
             return self._gathered(tensor)
-        free = _joined(free)
+        free = joined(free)
         if storage.on_chip:
             if rows and rows[0].partition != 1:
                 raise KernelError(f"{self!r}: partitions are taken one after another, not by {rows[0].partition} [view]")
@@ -331,8 +427,8 @@ class Tile:
     def native_of_groups(self, first: int) -> tuple[Native, int]:
         """The same, with the extents from ``first`` on apart from those before; and how many they are in the tensor."""
         whole = self.native()
-        kept = _joined([(d.element, d.size) for d in self.dims[:first] if not (d.partition and d.size > 1) and d.size > 1])
-        rest = _joined([(d.element, d.size) for d in self.dims[first:] if d.size > 1]) or [(1, 1)]
+        kept = joined([(d.element, d.size) for d in self.dims[:first] if not (d.partition and d.size > 1) and d.size > 1])
+        rest = joined([(d.element, d.size) for d in self.dims[first:] if d.size > 1]) or [(1, 1)]
         rows = [d for d in self.dims[:first] if d.partition and d.size > 1]
         pattern = [[self.storage.row, rows[0].size if rows else 1]] + [[s, n] for s, n in kept + rest]
         offset = self.partition * self.storage.row + self.element
@@ -341,7 +437,7 @@ class Tile:
     def _gathered(self, tensor: Native) -> Native:
         index, step, _ = self.rows
         column = index.native()
-        free = _joined([(d.element, d.size) for d in self.dims[1:] if d.size > 1]) or [(1, 1)]
+        free = joined([(d.element, d.size) for d in self.dims[1:] if d.size > 1]) or [(1, 1)]
         flat = tensor.reshape((self.storage.row // step, step)) if self.storage.row % step == 0 else tensor
         return flat.ap([[step, self.dims[0].size]] + [[s, n] for s, n in free], offset=self.element, vector_offset=column, indirect_dim=0)
 
@@ -350,113 +446,12 @@ class Tile:
     def __setitem__(self, key, value) -> None:
         from headway.neuronxcc.nki import assign
 
-        assign.put(self[key], value)
+        assign.put(self[key], value, sys.getrefcount(value) <= _TEMPORARY)
 
     def __iadd__(self, other):
         from headway.neuronxcc.nki import assign
 
         return assign.add_in_place(self, other)
-
-
-def _expanded(key, ndim: int) -> list:
-    """The key with one entry an extent (and None for new ones)."""
-    if isinstance(key, Grid) or isinstance(key, tuple):
-        items = list(key)
-    else:
-        items = [key]
-    items = [sub for item in items for sub in (list(item) if isinstance(item, Grid) else [item])]
-    given = sum(1 for k in items if k is not None and k is not Ellipsis)
-    if given > ndim:
-        raise IndexError(f"{given} indices for a tile of {ndim} extents")
-    result: list = []
-    for k in items:
-        if k is Ellipsis:
-            result.extend([slice(None)] * (ndim - given))
-            given = ndim
-        else:
-            result.append(k)
-    result.extend([slice(None)] * (ndim - given))
-    return result
-
-
-def _range(k, extent: int, d: int, tile: Tile) -> tuple:
-    """(start, count, step) that an entry takes of an extent; count None: one element, whose extent goes."""
-    if isinstance(k, slice):
-        start = 0 if k.start is None else int(k.start)
-        stop = extent if k.stop is None else int(k.stop)
-        step = 1 if k.step is None else int(k.step)
-        start = start + extent if start < 0 else start
-        stop = stop + extent if stop < 0 else stop
-        if step < 1 or start < 0 or stop > extent or start >= stop:
-            raise IndexError(f"{start}:{stop}:{step} is not a part of extent {d} of {tile!r}")
-        return start, len(range(start, stop, step)), step
-    if hasattr(k, "start") and hasattr(k, "size"):  # nl.ds
-        start, size = int(k.start), int(k.size)
-        if start < 0 or start + size > extent:
-            raise IndexError(f"ds({start}, {size}) is not a part of extent {d} of {tile!r}")
-        return start, size, 1
-    at = int(k)
-    at = at + extent if at < 0 else at
-    if not 0 <= at < extent:
-        raise IndexError(f"index {int(k)} is out of bounds for axis {d} with size {extent}")
-    return at, None, 1
-
-
-def _joined(free: list) -> list:
-    """Extents that continue each other become one."""
-    result: list = []
-    for step, n in free:
-        if result and result[-1][0] == step * n:
-            result[-1] = (step, result[-1][1] * n)
-        else:
-            result.append((step, n))
-    return result
-
-
-def _split(dims: list[Dim], shape: list, tile: Tile) -> list[Dim]:
-    """Dims of new extents over the elements of old ones, which must continue each other where they are joined."""
-    result: list[Dim] = []
-    old = [d for d in dims if d.size != 1]
-    at = 0
-    new = list(shape)
-    i = 0
-    while i < len(new):
-        if new[i] == 1:
-            result.append(Dim(1))
-            i += 1
-            continue
-        group = [new[i]]
-        i += 1
-        have = old[at].size if at < len(old) else 1
-        used = [old[at]] if at < len(old) else []
-        at += 1
-        want = group[0]
-        while want != have:
-            if want < have:
-                if i >= len(new):
-                    raise KernelError(f"{tile!r} can't be reshaped to {tuple(shape)} [view]")
-                group.append(new[i])
-                want *= new[i]
-                i += 1
-            else:
-                if at >= len(old):
-                    raise KernelError(f"{tile!r} can't be reshaped to {tuple(shape)} [view]")
-                used.append(old[at])
-                have *= old[at].size
-                at += 1
-        inner = used[-1]
-        count = inner.size
-        for d in reversed(used[:-1]):
-            if (d.block, d.partition, d.element) != (inner.block * count, inner.partition * count, inner.element * count):
-                raise KernelError(f"{tile!r}: extents that are merged don't continue each other [view]")
-            count *= d.size
-        scale = 1
-        parts: list[Dim] = []
-        for n in reversed(group):
-            parts.append(Dim(n, inner.block * scale, inner.partition * scale, inner.element * scale))
-            scale *= n
-        result.extend(reversed(parts))
-    return result
 
 
 def tile_over(tensor: Native, shape) -> Tile:
@@ -507,3 +502,25 @@ def new_tile(shape, dtype, buffer, name: str = "", fill=None) -> Tile:
         raise KernelError(f"a tile of {partitions} partitions; there are {limit} [partitions]")
     storage = Storage(blocks, partitions, row, dtype, buffer, name, fill)
     return Tile(storage, dims + [Dim(partitions, partition=1)] + free)
+
+
+class _Counter:
+    """How many references __setitem__ sees to a value that nothing else holds, and to one with a name."""
+
+    def __init__(self):
+        self.seen: list[int] = []
+
+    def __setitem__(self, key, value) -> None:
+        self.seen.append(sys.getrefcount(value))
+
+
+def _references_of_a_temporary() -> int:
+    counter = _Counter()
+    counter[0] = object()
+    named = object()
+    counter[0] = named
+    # An interpreter that doesn't count a name's reference can't tell: then no value is taken for a temporary.
+    return counter.seen[0] if counter.seen[0] < counter.seen[1] else -1
+
+
+_TEMPORARY = _references_of_a_temporary()

@@ -22,16 +22,12 @@ from headway.nki.isa.constants import (  # noqa: F401
 from headway.neuronxcc.nki import assign
 from headway.neuronxcc.nki.compute import binary, column32, emit, in_sbuf, matched, number, reduction, result_dtype, run
 from headway.neuronxcc.nki.index import Index, Mask, aligned
-from headway.neuronxcc.nki.pieces import pieces
+from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.isa import constants  # noqa: F401
 from headway.neuronxcc.nki.isa.constants import dge_mode, dma_engine, engine, matmul_perf_mode, oob_mode, reduce_cmd  # noqa: F401
 from headway.neuronxcc.nki.tile import Tile, new_tile
 
 _engine = engine
-
-
-def _flat(tile: Tile) -> Tile:
-    return tile
 
 
 def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False, tile_position=(), tile_size=(),
@@ -47,18 +43,10 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
     shape = (columns, *free) if free else (columns, rows)
     kind = stationary.dtype if is_transpose else dtypes.float32
     out = new_tile(shape, kind, buffers.psum)
-    operands = [stationary, moving]
     written = None
-    if mask is not None:
-        found = pieces(mask, moving.shape) if _rank(mask) == moving.ndim else None
-        if found is not None and len(found) == 1:
-            # Of the contraction both operands are cut, of the free extent the moving one.
-            cut = found[0]
-            operands = [stationary.clipped((cut[0],) + tuple((0, n) for n in stationary.shape[1:])), moving.clipped(cut)]
-            if cut[1:] != tuple((0, n) for n in moving.shape[1:]):
-                written = [((0, columns), *cut[1:])]
-        elif found is not None:
-            raise Unsupported("nc_matmul with a mask that is no rectangle")
+    stationary, moving, box = _clipped_operands(stationary, moving, mask, len(free) or 1)
+    if box is not None and box != tuple((0, n) for n in out.shape):
+        written = [box]
     target = out if written is None else out.clipped(written[0])
 
     def native(tile):
@@ -67,14 +55,76 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
         whole = tile.native()
         return whole if whole.ndim >= 3 else whole.reshape((whole.shape[0], 2, whole.size // whole.shape[0] // 2))
 
-    _isa.nc_matmul(target.native(), native(operands[0]), native(operands[1]), is_stationary_onezero,
-                   is_moving_onezero if is_moving_zero is None else is_moving_zero, is_transpose, None, tile_position or None, tile_size or None,
-                   perf_mode or matmul_perf_mode.none)
-    return assign.fresh(out, written, product=True)
+    if box is None or all(first < end for first, end in box):
+        _isa.nc_matmul(target.native(), native(stationary), native(moving), is_stationary_onezero,
+                       is_moving_onezero if is_moving_zero is None else is_moving_zero, is_transpose, None, tile_position or None, tile_size or None,
+                       perf_mode or matmul_perf_mode.none)
+    else:
+        written = []
+    product = assign.fresh(out, written, product=not is_transpose)
+    if dtype is not None and dtypes.dtype_of(dtype) is not out.dtype:
+        return tensor_copy(product, dtype=dtype)
+    return product
 
 
-def _rank(mask) -> int:
-    return max((c.index.ndim for c in mask.conditions), default=0) if isinstance(mask, Mask) else -1
+def _clipped_operands(stationary, moving, mask, free: int) -> tuple:
+    """Both operands of a product where masks hold, and the box of the result that is written (None: all of it).
+
+    A mask that was given as mask= is over the moving operand's extents, or, where it only fits that, over the stationary one's. Of the
+    contraction both are cut.
+    """
+    ranges = {}
+    for name, tile in (("stationary", stationary), ("moving", moving)):
+        if tile.mask is not None:
+            ranges[name] = _box(tile.mask, tile.shape)
+    stationary, moving = stationary.masked(None), moving.masked(None)
+    if mask is not None and mask is not True:
+        name = _masked_operand(mask, stationary, moving)
+        found = _box(mask, {"stationary": stationary, "moving": moving}[name].shape)
+        known = ranges.get(name)
+        ranges[name] = found if known is None else tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(found, known))
+    if not ranges:
+        return stationary, moving, None
+    of_stationary = ranges.get("stationary") or tuple((0, n) for n in stationary.shape)
+    of_moving = ranges.get("moving") or tuple((0, n) for n in moving.shape)
+    contraction = (max(of_stationary[0][0], of_moving[0][0]), min(of_stationary[0][1], of_moving[0][1]))
+    of_stationary, of_moving = (contraction, *of_stationary[1:]), (contraction, *of_moving[1:])
+    if len(of_stationary) != 2 and of_stationary[1:] != tuple((0, n) for n in stationary.shape[1:]):
+        raise Unsupported("nc_matmul with a mask over a stationary operand of several free extents [mask]")
+    rows = of_stationary[1] if len(of_stationary) == 2 else (0, stationary.size // stationary.partitions)
+    box = (rows, *of_moving[-free:])
+    if any(first >= end for first, end in (contraction, *box)):
+        return stationary, moving, ((0, 0),) * len(box)
+    return stationary.clipped(of_stationary), moving.clipped(of_moving), box
+
+
+def _box(mask, shape) -> tuple:
+    region = region_in(mask, shape)
+    if region is None:
+        return ((0, 0),) * len(shape)
+    if region.rest:
+        raise Unsupported("nc_matmul with a mask over several extents at once: mask its result with nisa.affine_select [mask]")
+    return region.ranges
+
+
+def _masked_operand(mask, stationary, moving) -> str:
+    if not isinstance(mask, Mask):
+        return "moving"
+
+    def fits(tile) -> bool:
+        try:
+            mask.region(tile.shape)
+        except KernelError:
+            return False
+        return True
+
+    of_moving, of_stationary = fits(moving), fits(stationary)
+    on_rows_only = all(not any(c.index.coeffs[1:]) for c in mask.conditions)
+    if of_moving and of_stationary and not on_rows_only and stationary.shape[1:] == moving.shape[1:]:
+        raise Unsupported("nc_matmul: mask= fits both operands' free extents: index the operand that is meant with it, tile[i_p, i_f][mask] [mask]")
+    if not of_moving and not of_stationary:
+        raise KernelError(f"nc_matmul: mask= fits neither the stationary operand {stationary.shape} nor the moving one {moving.shape} [mask]")
+    return "moving" if of_moving else "stationary"
 
 
 def nc_transpose(data, *, mask=None, dtype=None, engine=None):
@@ -180,6 +230,8 @@ def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0
 
 def tensor_scalar_cumulative(*, src, dst, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, mask=None, dtype=None):
     """Running reductions along rows, into dst."""
+    if reduce_cmd != constants.reduce_cmd.load_reduce:
+        imm1 = None  # nothing is loaded
     run(lambda d, s, a, b: _isa.tensor_scalar_cumulative(d, s, op0, op1, a, b, reduce_cmd), [dst, src, _column(number(imm0)), _column(number(imm1))],
         mask, dst.shape)
 

@@ -41,6 +41,7 @@ from headway.neuronxcc.nki.compute import in_sbuf as _in_sbuf
 from headway.neuronxcc.nki.compute import number as _number
 from headway.neuronxcc.nki.compute import reduction as _reduction
 from headway.neuronxcc.nki.compute import result_dtype as _result_dtype
+from headway.neuronxcc.nki.compute import without_masks as _without_masks
 from headway.neuronxcc.nki.loops import LoopIndex as _LoopIndex
 from headway.neuronxcc.nki.loops import Range as _Range
 from headway.neuronxcc.nki.index import arange, mgrid  # noqa: F401
@@ -201,20 +202,23 @@ def static_cast(array, dtype):
 def load(src, *, mask=None, dtype=None, **_options):
     """A tile in SBUF with what is in HBM; the first extent becomes the partitions."""
     shape = src.shape if src.ndim else (1, 1)
-    return _emit(lambda d, s: _isa.dma_copy(d, s), shape, _result_dtype(dtype, src), [src], mask)
+    return _emit(lambda d, s: _isa.dma_copy(d, s), shape, _result_dtype(dtype, src), [src], mask, by_dma=True)
 
 
 def store(dst, value, *, mask=None, **_options):
-    """HBM = a tile or a number."""
+    """HBM = a tile or a number, where the mask holds (and where the tile was written, if a mask made it)."""
+    mask, (dst, value) = _without_masks(mask, [dst, value])
     if not isinstance(value, _Tile):
-        _assign.put(dst, _number(value))
+        found = _pieces(mask, dst.shape)
+        for piece in found if found is not None else [None]:
+            _assign.fill(dst if piece is None else dst.clipped(piece), _number(value))
         return
-    value = _in_sbuf(value)
+    recorded, value = value.recorded, _in_sbuf(value)
     found = _pieces(mask, dst.shape)
     if found is None:
-        written = value.recorded[1] if value.recorded else None
+        written = recorded.pieces if recorded else None
         if written is None or dst.size != value.size or dst.ndim != value.ndim:
-            _isa.dma_copy(dst.native(), value.native())
+            _isa.dma_copy(dst.native(), _assign.fitted(value, dst).native() if dst.size != value.size else value.native())
             return
         found = written  # the rest of the value was masked out
     for piece in found:
@@ -225,7 +229,7 @@ def store(dst, value, *, mask=None, **_options):
 def load_transpose2d(src, *, mask=None, dtype=None, **_options):
     """A tile with the transpose of src [P, F]."""
     turned = src.permuted((1, 0))
-    return _emit(lambda d, s: _isa.dma_copy(d, s), turned.shape, _result_dtype(dtype, src), [turned], mask)
+    return _emit(lambda d, s: _isa.dma_copy(d, s), turned.shape, _result_dtype(dtype, src), [turned], mask, by_dma=True)
 
 
 def copy(src, *, mask=None, dtype=None, **_options):
@@ -409,7 +413,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **_options):
     stationary = _in_sbuf(x)
     if not transpose_x:
         stationary = isa.tensor_copy(isa.nc_transpose(stationary))
-    return isa.nc_matmul(stationary, _in_sbuf(y))
+    return isa.nc_matmul(stationary, _in_sbuf(y), mask=mask)
 
 
 def transpose(x, *, dtype=None, mask=None, **_options):
