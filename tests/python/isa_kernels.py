@@ -54,9 +54,10 @@ def result(t):
 
 
 def run(body, outputs, *arrays, buffers=None, out_buffers=None, lnc=1):
-    """What ``body(*destinations, *tiles)`` leaves in its destinations: arrays, one if there is one.
+    """What ``body(*destinations, *tiles)`` leaves in its destinations: a tuple of arrays, or one array.
 
-    ``outputs`` are (shape, dtype) of the destinations; ``buffers`` and ``out_buffers`` say where tiles lie, SBUF by default.
+    ``outputs`` are (shape, dtype) of the destinations; ``buffers`` and ``out_buffers`` say where tiles lie,
+    SBUF by default.
     """
     buffers = buffers or (nl.sbuf,) * len(arrays)
     out_buffers = out_buffers or (nl.sbuf,) * len(outputs)
@@ -81,7 +82,7 @@ def rules_of(function):
 
 
 def refused(function, rule, parameter, body, *arrays, buffers=None, platform=None, error=KernelError):
-    """Asserts that a kernel that ends in ``body(*tiles)`` is refused by that rule, with the instruction and the parameter named."""
+    """Asserts that a kernel around ``body(*tiles)`` breaks that rule, instruction and parameter named."""
 
     @nki.jit(platform_target=platform)
     def kernel(*given):

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from isa_kernels import BF16, F32, mistyped, numbers, refused, same, tile
+from isa_kernels import BF16, F32, mistyped, numbers, same, tile
 
 import headway.nki as nki
 import headway.nki.isa as nisa

@@ -2,21 +2,7 @@
 
 import numpy as np
 import pytest
-from isa_kernels import (
-    BF16,
-    E4M3,
-    F16,
-    F32,
-    close,
-    mistyped,
-    numbers,
-    refused,
-    result,
-    rounded,
-    run,
-    same,
-    tile,
-)
+from isa_kernels import BF16, E4M3, F16, F32, mistyped, numbers, refused, result, rounded, run, same, tile
 
 import headway.nki as nki
 import headway.nki.isa as nisa

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from isa_kernels import F32, mistyped, numbers, refused, result, run, same, tile
+from isa_kernels import F32, mistyped, refused, result, tile
 
 import headway.nki as nki
 import headway.nki.isa as nisa

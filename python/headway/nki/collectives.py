@@ -4,6 +4,7 @@ Sources and destinations are lists of tensors of the kernel's own (none of its a
 one kind of memory; several at a time only in HBM. ``priority`` (0 to 3) exists from NeuronCore-v4 on.
 ``name`` labels the instruction. With two cores a rank, operands in shared HBM belong to the rank, and both
 cores call the function; operands in SBUF or private HBM belong to the core, and the cores of one number meet.
+``replica_group`` is a ReplicaGroup or its lists of ranks.
 """
 
 from __future__ import annotations
@@ -159,6 +160,8 @@ def all_to_all_v(
     """all_to_all with counts that differ, which are in metadata_tensor. It joins ranks of several chips and
     isn't modelled.
 
+    ``recv_counts_known`` says that the counts received need not be written.
+
     Shapes: metadata_tensor [3, R], in SBUF [1, 3, R]: counts sent, where they begin, counts received; a row
         more with has_rdispls.
     Buffers: srcs and dsts in HBM, metadata_tensor in HBM or SBUF.
@@ -250,9 +253,9 @@ def collective_permute_implicit(
 ):
     """Every rank sends to the next one of its group's ring, on each channel a tensor.
 
-    Shapes: each of dsts as its source.
+    Shapes: each of dsts_by_channel as its source in srcs_by_channel.
     Buffers: HBM or SBUF, all alike.
-    Dtypes: all but packed ones and float8_e8m0fnu; dsts have those of srcs.
+    Dtypes: all but packed ones and float8_e8m0fnu; a destination has its source's.
     Limits: channel_ids are 0, 1, 2 ... as many as tensors: at most 4 where a group has all ranks of the chip,
         else 2.
     Engines: DMA, started by any engine.
@@ -288,7 +291,7 @@ def collective_permute_implicit_reduce(
 ):
     """Every rank sends srcs0 op srcs1, rounded to their dtype, to the next one of its group's ring.
 
-    Shapes: srcs1 and dsts as srcs0.
+    Shapes: srcs1_by_channel and dsts_by_channel as srcs0_by_channel.
     Buffers: HBM or SBUF, all alike.
     Dtypes: all but packed ones and float8_e8m0fnu, the same everywhere.
     Limits: op is nl.add, minimum or maximum; channel_ids as for collective_permute_implicit.

@@ -32,8 +32,9 @@ def core_barrier(data, cores=(0, 1), engine=_GPSIMD, name=None):
 def sendrecv(
     src, dst, send_to_rank, recv_from_rank, pipe_id, dma_engine=_DMA, name=None, use_gpsimd_dma=None
 ):
-    """Sends src to a core of the logical core and receives dst from one. ``use_gpsimd_dma`` is NKI 0.2's
-    ``dma_engine``.
+    """Sends src to core ``send_to_rank`` of the logical core and receives dst from ``recv_from_rank``.
+
+    ``use_gpsimd_dma`` is NKI 0.2's ``dma_engine``.
 
     Shapes: src and dst are the same.
     Buffers: SBUF.

@@ -66,6 +66,9 @@ def dma_transpose(
 ):
     """dst = src with its axes permuted.
 
+    ``dge_mode=hwdge`` has hardware write the descriptors, within limits. A source may move, or have rows by
+    an index, as in dma_copy.
+
     Shapes: 2 extents by (1, 0), 3 by (2, 1, 0), 4 by (3, 1, 2, 0); dst has the shape that makes, its rank
         included. ``axes`` can only be that.
     Buffers: src in HBM or SBUF, dst in SBUF.

@@ -109,7 +109,7 @@ def local_gather(dst, src_buffer, index, num_elem_per_idx=1, num_valid_indices=N
     Limits: P is a multiple of 16; num_elem_per_idx is 1, 2, 4, 8, 16 or 32; at most 4096 indices a core; none
         out of bounds.
     Engines: GpSimd.
-    Cost: 150 + n e (7 + e) / (e min(4 / b, e)) cycles for n indices of e elements of b bytes.
+    Cost: 150 + n (7 + e) / min(4 / b, e) cycles for n indices of e elements of b bytes.
     Rules: buffer, dtype, partitions, partitions-of-16, shape, elements-per-index, index-count, out-of-bounds.
     """
     if num_valid_indices is None:

@@ -52,7 +52,7 @@ def rng(dst, engine=_VECTOR, name=None):
 def set_rng_seed(src_seeds, name=None):
     """Seeds the Vector engine's random numbers, each lane differently.
 
-    Shapes: [1, 1].
+    Shapes: src_seeds [1, 1].
     Buffers: SBUF or PSUM.
     Dtypes: int32, uint32 or float32; the 32 bits count.
     Limits: none of its own.
@@ -66,7 +66,7 @@ def set_rng_seed(src_seeds, name=None):
 def rand_set_state(src_seeds, engine=_GPSIMD, name=None):
     """Sets the state of the random numbers: for each lane the five words of xorwow and its counter.
 
-    Shapes: [P, 6].
+    Shapes: src_seeds [P, 6].
     Buffers: SBUF.
     Dtypes: uint32.
     Limits: from NeuronCore-v3 on; the Vector engine's generators ([P, 24], NeuronCore-v4) aren't modelled.
@@ -81,7 +81,7 @@ def rand_set_state(src_seeds, engine=_GPSIMD, name=None):
 def rand_get_state(dst, engine=_GPSIMD, name=None):
     """dst = the state of the random numbers: for each lane the five words of xorwow and its counter.
 
-    Shapes: [P, 6].
+    Shapes: dst [P, 6].
     Buffers: SBUF.
     Dtypes: uint32.
     Limits: from NeuronCore-v3 on; the Vector engine's generators ([P, 24], NeuronCore-v4) aren't modelled.

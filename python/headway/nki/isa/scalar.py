@@ -107,6 +107,9 @@ def activate2(
 ):
     """dst = op((data op0 imm0) op1 imm1). NeuronCore-v4 (trn3) has it; it isn't modelled.
 
+    ``reverse0`` and ``reverse1`` put the number first; ``relu_param`` is the slope of nl.prelu. ``reduce_op``
+    and ``reduce_cmd`` are those of activation, with nl.maximum and nl.minimum too.
+
     Shapes: dst and data have as many partitions P and elements a partition; imm0 and imm1 numbers or [P, 1];
         reduce_res [P, 1].
     Buffers: SBUF or PSUM.

@@ -37,6 +37,7 @@ def nc_matmul(
     instead of two. ``is_transpose`` passes the bits of stationary through where moving is an identity.
     ``tile_position`` and ``tile_size``, (row, column) each, use a part of the array, so that products of
     small operands run side by side. ``perf_mode=double_row`` contracts 2K rows of fp8 in the time of K.
+    ``is_moving_zero`` is the older name of ``is_moving_onezero``.
 
     Shapes: stationary [K, M], moving [K, N], dst [M, N]; operands with more extents are flattened to that.
         double_row: stationary [K, 2, M], moving [K, 2, N].
@@ -111,8 +112,10 @@ def nc_matmul_mx(
     """A product of MX blocks: packed elements with a shared power of two. NeuronCore-v4 (trn3) has it; it
     isn't modelled.
 
-    Shapes: stationary [P, M] and moving [P, N] of four packed elements each, dst [M, N]; the scales belong to
-        8 partitions.
+    ``accumulate``, ``tile_position`` and ``tile_size`` are those of nc_matmul.
+
+    Shapes: stationary [P, M] and moving [P, N] of four packed elements each, dst [M, N]; stationary_scale and
+        moving_scale have one for 8 partitions.
     Buffers: operands and scales in SBUF, dst in PSUM.
     Dtypes: float8_e4m3fn_x4, float8_e5m2_x4, float4_e2m1fn_x4; scales uint8 or float8_e8m0fnu; dst float32 or
         bfloat16.

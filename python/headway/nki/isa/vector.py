@@ -131,6 +131,8 @@ def tensor_scalar(
 def scalar_tensor_tensor(dst, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, name=None):
     """dst = (data op0 operand0) op1 operand1, in float32, where operand1 is as large as data.
 
+    ``reverse0`` puts operand0 before data, ``reverse1`` operand1 before what comes of that.
+
     Shapes: dst, data and operand1 have as many partitions P and elements a partition; operand0 is a number or
         [P, 1].
     Buffers: SBUF or PSUM; data and operand1 not both in PSUM.
@@ -273,8 +275,9 @@ def reciprocal(dst, data, name=None):
 
 
 def exponential(dst, src, max_value=0.0, reduce_res=None, reduce_cmd=_IDLE, reduce_init=0.0, name=None):
-    """dst = exp(src - max_value), and the running sum of rows. NeuronCore-v4 (trn3) has it; it isn't
-    modelled.
+    """dst = exp(src - max_value), and the sum of rows. NeuronCore-v4 (trn3) has it; it isn't modelled.
+
+    ``reduce_cmd`` and ``reduce_init`` are those of tensor_scalar_reduce.
 
     Shapes: dst and src have as many partitions P and elements a partition; max_value is a number or [P, 1];
         reduce_res [P, 1].
