@@ -327,7 +327,7 @@ def boxes(region: Region):
     if not region.rest:
         yield region.ranges
         return
-    involved = {k for _, coeffs in region.rest for k, c in enumerate(coeffs) if c}
+    involved = {k for _, coeffs in region.rest for k, c in enumerate(coeffs) if c and region.ranges[k][1] - region.ranges[k][0] > 1}
     # Slices of the shortest dimension make the fewest pieces; partitions, the first one, are best left together.
     axis = min(involved, key=lambda k: (k == 0, region.ranges[k][1] - region.ranges[k][0]))
     first, end = region.ranges[axis]
