@@ -44,9 +44,9 @@ struct Arguments {
   bool json = false;
   // Of `check` on a Python file; they are Python's to read.
   std::string reference;
-  std::vector<std::string> tolerance;
+  std::vector<std::string> tolerance, range;
   int samples = 0;
-  bool strict = false;
+  bool strict = false, torch = false;
 };
 
 void list(bool json) {
@@ -189,20 +189,24 @@ void run(const Arguments& a, bool check) {
   };
   for (const std::string& arg : a.args) add("--arg", arg);
   for (const std::string& tolerance : a.tolerance) add("--tolerance", tolerance);
+  for (const std::string& range : a.range) add("--range", range);
   add("--reference", a.reference);
   if (!a.grid.empty()) add("--lnc", fmt::format("{}", fmt::join(a.grid, ",")));
   if (a.samples != 0) add("--samples", std::to_string(a.samples));
   if (a.threads != 0) add("--threads", std::to_string(a.threads));
   if (a.strict) words.emplace_back("--strict");
+  if (a.torch) words.emplace_back("--torch");
   if (a.json) words.emplace_back("--json");
   become_python(words);
 }
 
 void check(const Arguments& a) {
   if (is_python_kernel(a.name)) check_in_python(a);
-  if (!a.reference.empty() || a.strict || a.samples != 0 || !a.tolerance.empty())
-    throw InputError(a.name, "is a kernel of C++, which brings its reference along",
-                     "--reference, --strict, --samples and --tolerance go with FILE.py:kernel");
+  if (!a.reference.empty() || a.strict || a.torch || a.samples != 0 || !a.tolerance.empty() ||
+      !a.range.empty())
+    throw InputError(
+        a.name, "is a kernel of C++, which brings its reference along",
+        "--reference, --strict, --torch, --samples, --range and --tolerance go with FILE.py:kernel");
   if (!kernels::find_kernel(a.name).reference)
     throw InputError(a.name, "has no reference to check against", "Use `kernel run`");
   run(a, true);
@@ -242,6 +246,8 @@ void add_kernel_command(CLI::App& app) {
     command->add_option("--tolerance", a->tolerance,
                         "[OUTPUT=]RELATIVE: largest error, instead of the dtype's");
     command->add_option("--samples", a->samples, "Random inputs of each combination of alternatives");
+    command->add_option("--range", a->range, "NAME=LOW:HIGH: values of an input (default: normal numbers)");
+    command->add_flag("--torch", a->torch, "The reference takes PyTorch tensors");
     command->add_flag("--strict", a->strict, "Also report what the real compiler refuses in the source");
     command->callback([a] { headway::cli::check(*a); });
   }

@@ -53,7 +53,9 @@ json attribute(const std::string& text, const std::string& where) {
   if (type == "Unsupported") throw Unsupported(text);
   if (type == "InputError") throw InputError(name, message);
   if (type == "Bug") throw Bug(text);
-  throw InputError(place, fmt::format("{}: {}", type, message), trace.empty() ? "" : "\n" + trace);
+  // An exception of the kernel's own.
+  fmt::print(stderr, "{}", trace);
+  throw InputError(place, fmt::format("{}: {}", type, message));
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -84,29 +86,35 @@ PythonRecording record_python(const PythonCall& call, const chip::Spec& spec,
   const PythonAnswer answer = run_python({"-m", "headway.nki.worker"}, python_request(call) + "\n");
   const std::string head = first_line(answer.output);
   const json header = json::parse(head, nullptr, false);
-  if (!header.is_object() || !header.contains("ok"))
-    throw InputError(python_program(),
-                     answer.code == 0
-                         ? std::string("answered what isn't the worker's protocol")
-                         : fmt::format("ended with code {} before it answered: see above", answer.code),
+  const auto refuse = [&](const std::string& rule) {
+    throw InputError(python_program(), rule,
                      "Set HEADWAY_PYTHON to a Python that has the package headway-nki, or build it here: "
                      "./run python -V");
-  if (!header.value("ok", false)) raise(header, call.name);
+  };
+  if (!header.is_object() && answer.code != 0)
+    refuse(fmt::format("ended with code {} before it answered: see above", answer.code));
   PythonRecording recording;
-  for (const auto& warning : header.value("warnings", json::array()))
-    recording.warnings.push_back(warning.get<std::string>());
-  std::size_t at = head.size() + 1;
-  for (const auto& count : header.at("programs")) {
-    const auto size = count.get<std::size_t>();
-    if (at + size > answer.output.size())
-      throw SystemError(python_program(), "ended in the middle of a program");
-    chip::Program program = chip::parse_program(std::string_view(answer.output).substr(at, size), call.name);
-    if (program.chip != spec.name)
-      throw InputError(call.name, fmt::format("was recorded for {}, not for {}", program.chip, spec.name));
-    chip::Check::whole(spec, program, diagnostics);
-    recording.programs.push_back(std::move(program));
-    at += size;
+  try {
+    if (!header.at("ok").get<bool>()) raise(header, call.name);
+    std::size_t at = head.size() + 1;
+    for (const auto& count : header.at("programs")) {
+      const auto size = count.get<std::size_t>();
+      if (at > answer.output.size() || size > answer.output.size() - at)
+        throw SystemError(python_program(), "ended in the middle of a program");
+      chip::Program program =
+          chip::parse_program(std::string_view(answer.output).substr(at, size), call.name);
+      if (program.chip != spec.name)
+        throw InputError(call.name, fmt::format("was recorded for {}, not for {}", program.chip, spec.name));
+      chip::Check::whole(spec, program, diagnostics);
+      recording.programs.push_back(std::move(program));
+      at += size;
+    }
+    for (const auto& warning : header.value("warnings", json::array()))
+      recording.warnings.push_back(warning.get<std::string>());
+  } catch (const json::exception&) {
+    refuse("answered what isn't the worker's protocol");
   }
+  if (recording.programs.empty()) refuse("answered what isn't the worker's protocol");
   return recording;
 }
 

@@ -381,7 +381,10 @@ def _explain(error: BaseException, case: Case | None = None) -> int:
             print(f"headway: {error}", file=sys.stderr)
             return code
     file, line = kernel_file.place(error)
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    trace = error.__traceback__
+    while trace is not None and kernel_file.is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
     print(f"{''.join(lines)}headway: {os.path.basename(file)}:{line}: {type(error).__name__}: {error}", file=sys.stderr)
     return 2
 

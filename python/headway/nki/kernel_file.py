@@ -135,16 +135,23 @@ def bind(of, named: dict) -> None:
         raise InputError(f"{signature_text(of)}: {error}; tensors are given as NAME=DTYPE[EXTENT,...], all else as NAME=VALUE") from None
 
 
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def is_ours(file: str) -> bool:
+    """Whether a code object's file is one of this package, or none at all."""
+    return file.startswith((_PACKAGE, "<"))
+
+
 def place(error: BaseException) -> tuple[str, int]:
     """File and line of the innermost frame that isn't of this package; ("", 0) where there is none."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno or 0
     found = ("", 0)
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not file.startswith(package) and not file.startswith("<"):
+        if not is_ours(file):
             found = (file, trace.tb_lineno)
         trace = trace.tb_next
     return found

@@ -175,7 +175,11 @@ def _outputs(returned):
 
 def _failure(error: BaseException) -> dict:
     file, line = kernel_file.place(error)
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    # Without what led to the kernel.
+    trace = error.__traceback__
+    while trace is not None and kernel_file.is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
     return {"ok": False, "error": type(error).__name__, "message": str(error) or type(error).__name__, "file": file, "line": line,
             "traceback": text}
 
