@@ -10,6 +10,7 @@ import functools
 import inspect
 import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -80,9 +81,13 @@ class Recording:
     def record(self, function: Callable, args: tuple, kwargs: dict, schedule: list | None = None) -> None:
         precise = os.environ.get("NKI_PRECISE_FP", "1") != "0"
         names = _parameter_names(function, len(args))
+        # Weak: a cycle would keep the chip's memory of each call until the next collection of garbage, and the next call would
+        # have to be given fresh pages.
+        value = weakref.WeakMethod(self._value)
         for core in range(self.lnc):
             made = _chip.Trace(self.name, self.spec, core, self.lnc, self.limit, self.tolerated)
-            session = trace.Session(made, self.spec, precise=precise, simulating=self.simulating, data=True, value=self._value)
+            session = trace.Session(made, self.spec, precise=precise, simulating=self.simulating, data=True,
+                                    value=lambda asking, what: value()(asking, what))
             self.sessions.append(session)
             inputs: dict[int, Tensor] = {}
             with trace.recording(session):
@@ -231,12 +236,15 @@ class Recording:
         torch = any(arrays.is_torch(given.source) for given in self.arguments)
         written = [session.trace.written() for session in self.sessions]
         ids = self._input_ids
-        fresh: dict[int, np.ndarray] = {}
+        fresh: dict[int, np.ndarray] = {}  # number of a tensor: its values, read once for the argument and the result
         for place, given in enumerate(self.arguments):
             if any(flags[ids[place]] for flags in written):
                 values = np.empty(given.shape, dtypes.float32.dtype if self._widened(given) else given.dtype.dtype)
                 self._launch.read(0, ids[place], arrays.bytes_of(values))
-                given.write_back(values.astype(given.dtype.dtype))
+                values = values.astype(given.dtype.dtype, copy=False)
+                given.write_back(values)
+                fresh[ids[place]] = values
+        self._warn(self._launch)
         return self._arrays(self.returned[0], torch, fresh)
 
     def _widened(self, given: arrays.Argument) -> bool:
@@ -249,7 +257,9 @@ class Recording:
 
     def _arrays(self, returned, torch: bool, fresh: dict):
         if isinstance(returned, Tensor):
-            values = self.read(0, returned)
+            values = fresh.pop(returned.id, None)
+            if values is None or values.shape != returned.shape or not returned.same_view(returned.whole()):
+                values = self.read(0, returned)
             return arrays.to_torch(values, returned.dtype) if torch else values
         if isinstance(returned, (list, tuple)) and not hasattr(returned, "_fields"):
             return type(returned)(self._arrays(item, torch, fresh) for item in returned)
@@ -400,7 +410,8 @@ class Kernel:
         """Records a call without executing it. Arrays may be ``ArraySpec``."""
         spec = self.spec()
         name = getattr(self.func, "__name__", type(self.func).__name__)
-        recording = Recording(name, spec, lnc_of(self.grid, spec), simulating=self.simulating)
+        simulating = self.simulating or os.environ.get("NKI_SIMULATOR", "0") not in ("", "0")
+        recording = Recording(name, spec, lnc_of(self.grid, spec), simulating=simulating)
         recording.record(self.func, args, kwargs, self.schedule)
         return recording
 
