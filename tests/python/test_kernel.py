@@ -526,3 +526,18 @@ def test_ten_thousand_calls_leak_nothing(rng):
     calls(5000)
     # 10,000 calls: of what a call uses, about 100 KB, nothing may stay.
     assert resident() - before < 20e6
+
+
+def test_the_simulator_by_environment(monkeypatch):
+    @nki.jit
+    def kernel(x):
+        nl.ndarray((128, 60000), nl.float32)
+        return x
+
+    x = np.zeros((4, 4), np.float32)
+    with pytest.raises(KernelError, match="capacity"):
+        kernel(x)
+    monkeypatch.setenv("NKI_SIMULATOR", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelWarning)
+        np.testing.assert_array_equal(kernel(x), x)
