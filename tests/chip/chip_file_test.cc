@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "chip/chip_schema.h"
 #include "chip/chip_text.h"
+#include "chip/spec.h"
 
 namespace headway::chip {
 namespace {
@@ -33,6 +34,15 @@ TEST(ChipFile, GivesEntriesByKey) {
   EXPECT_TRUE(clock.where.starts_with("x.toml:")) << clock.where;
   EXPECT_EQ(std::get<std::string>(chip.entries().at("core.name").value), "NeuronCore-v3");
   EXPECT_FALSE(std::get<bool>(chip.entries().at("features.mx").value));
+}
+
+TEST(ChipFile, HasTheHashOfItsBytes) {
+  const std::string text = chip_text("trn2");
+  const ChipFile chip = ChipFile::parse(text, "x.toml");
+  EXPECT_EQ(chip.hash().size(), 16u);
+  EXPECT_EQ(ChipFile::parse(text, "y.toml").hash(), chip.hash());
+  EXPECT_NE(ChipFile::parse(text + "# a comment\n", "x.toml").hash(), chip.hash());
+  EXPECT_EQ(Spec::of(chip).label(), "trn2 (" + chip.hash().substr(0, 8) + ")");
 }
 
 struct Refusal {
