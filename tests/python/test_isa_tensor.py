@@ -1,5 +1,7 @@
 """nki.isa: products and transposes."""
 
+import warnings
+
 import numpy as np
 import pytest
 from isa_kernels import BF16, E4M3, E5M2, F16, F32, close, mistyped, numbers, refused, result, run, same, tile
@@ -164,16 +166,21 @@ def matmul(shape, dtype=nl.float32, buffer=nl.psum, **options):
             F32,
         ),
         ("transpose-identity", "moving", matmul((8, 4), is_transpose=True), [(4, 8), (4, 4)], F32),
-        ("unwritten", "dst", matmul((8, 16), accumulate=True), [(4, 8), (4, 16)], F32),
     ],
 )
 def test_nc_matmul_refuses(rng, rule, parameter, body, shapes, dtypes):
     arrays = [numbers(rng, shape, dtypes) for shape in shapes]
-    if rule == "unwritten":  # tolerated in a plain call: a warning
-        with pytest.warns(nki.errors.KernelWarning, match=r"nc_matmul, dst.*\[unwritten\]"):
-            nki.jit(lambda a, b: body(tile(a), tile(b)))(*arrays)
-        return
     refused(nisa.nc_matmul, rule, parameter, body, *arrays)
+
+
+def test_nc_matmul_warns_where_it_adds_to_what_no_product_started(rng):
+    a, b = numbers(rng, (4, 8)), numbers(rng, (4, 16))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nki.jit(lambda a, b: matmul((8, 16), accumulate=True)(tile(a), tile(b)))(a, b)
+    texts = [str(warning.message) for warning in caught]
+    assert all("nc_matmul, dst" in text for text in texts)
+    assert {text[text.rindex("[") :] for text in texts} == {"[unwritten]", "[accumulate]"}
 
 
 def test_nc_matmul_stays_in_a_bank(rng):
