@@ -5,7 +5,7 @@ from __future__ import annotations
 from headway.nki import buffers, isa
 from headway.nki.errors import KernelError
 from headway.nki.trace import session
-from headway.neuronxcc.nki.tile import Recorded, Tile, new_tile
+from headway.neuronxcc.nki.tile import Choice, Recorded, Tile, new_tile
 
 
 class LoopReduction:
@@ -21,9 +21,9 @@ class LoopReduction:
         raise KernelError("the result of nl.loop_reduce is known after the loops: assign it to a tile, t[...] = nl.loop_reduce(...) [loop-reduce]")
 
 
-def fresh(tile: Tile, pieces, product: bool = False, box=None, predicate=None) -> Tile:
+def fresh(tile: Tile, pieces, product: bool = False, choice: Choice | None = None) -> Tile:
     """A result that the last instruction made, of which ``pieces`` were written (None: all)."""
-    tile.recorded = Recorded(session().trace.instructions, pieces, product, box, predicate)
+    tile.recorded = Recorded(session().trace.instructions, pieces, product, choice)
     return tile
 
 
@@ -51,8 +51,9 @@ def put(target: Tile, value, temporary: bool = False) -> None:
         _put_piece(target, value, value, temporary)
         return
     shaped = target if target.shape == value.shape else target.reshape(value.shape)
-    if recorded.predicate is not None and target.on_chip:
-        _put_piece(shaped.clipped(recorded.box), value.clipped(recorded.box), value, temporary, recorded.predicate)
+    choice = recorded.choice
+    if choice is not None and target.on_chip:
+        _put_piece(shaped.clipped(choice.box), value.clipped(choice.box), value, temporary, choice)
         return
     for piece in recorded.pieces:
         _put_piece(shaped.clipped(piece), value.clipped(piece), value, temporary and len(recorded.pieces) == 1)
@@ -72,6 +73,7 @@ def fill(target: Tile, value) -> None:
 
 def wrote(target: Tile) -> None:
     """Something else than a product wrote to the tile."""
+    target.recorded = None
     if buffers.is_psum(target.buffer):
         target.storage.mixed.add(target.block)
 
@@ -93,14 +95,15 @@ def fitted(value: Tile, target: Tile) -> Tile:
     raise KernelError(f"{value!r} and {target!r} don't go together [shape]")
 
 
-def _put_piece(target: Tile, part: Tile, value: Tile, temporary: bool, predicate: Tile | None = None) -> None:
+def _put_piece(target: Tile, part: Tile, value: Tile, temporary: bool, choice: Choice | None = None) -> None:
     storage = target.storage
     if temporary and _is_last(value) and value.dtype is target.dtype and storage is not value.storage and target.rows is None:
         product = value.recorded.product
+        storage.tensor(target.block)  # a block is filled when it is first used
         if not product and target.on_chip and target.size != storage.partitions * storage.row:
             storage.settle(target.block)  # only a part of the zeros is replaced
             if not _is_last(value):
-                return _copied(target, part, value, predicate)
+                return _copied(target, part, choice)
         if session().trace.retarget(part.native(settle=False), target.native(settle=False), False if product else None):
             value.moved = "its elements were written to the tile that it was assigned to"
             if product:
@@ -109,17 +112,18 @@ def _put_piece(target: Tile, part: Tile, value: Tile, temporary: bool, predicate
                 storage.unfilled.discard(target.block)
                 wrote(target)
             return
-    _copied(target, part, value, predicate)
+    _copied(target, part, choice)
 
 
-def _copied(target: Tile, part: Tile, value: Tile, predicate: Tile | None) -> None:
-    if predicate is not None:
-        if part.dtype is not target.dtype:
-            converted = new_tile(part.shape, target.dtype, buffers.sbuf)
-            isa.tensor_copy(converted.native(), part.native())
-            part = converted
-        isa.tensor_copy_predicated(target.native(), part.native(), predicate.native())
-    elif target.on_chip and part.on_chip:
+def _copied(target: Tile, part: Tile, choice: Choice | None) -> None:
+    if choice is not None:
+        values = choice.values
+        if values.dtype is not target.dtype:
+            converted = new_tile(values.shape, target.dtype, buffers.sbuf)
+            isa.tensor_copy(converted.native(), values.native())
+            values = converted
+        isa.tensor_copy_predicated(target.native(), values.native(), choice.predicate.native())
+    elif target.on_chip and part.on_chip and (target.on_engines and part.on_engines or buffers.is_psum(target.buffer)):
         isa.tensor_copy(target.native(), part.native())
     else:
         if buffers.is_psum(part.buffer):
@@ -154,7 +158,7 @@ def add_in_place(target: Tile, other) -> Tile:
     if _accumulated(target, other):
         return target
     recorded = other.recorded
-    if recorded is not None and recorded.predicate is not None:
+    if recorded is not None and recorded.choice is not None:
         raise KernelError("+= of a result with a mask over several extents: give the mask to nl.add and assign its result [mask]")
     for piece in recorded.pieces if recorded is not None and recorded.pieces is not None else [None]:
         into, part = (target, other) if piece is None else (target.clipped(piece), other.clipped(piece))
@@ -179,8 +183,14 @@ def _accumulated(target: Tile, other: Tile) -> bool:
     part, into = other, target
     if pieces is not None:
         part, into = other.clipped(pieces[0]), (target if target.ndim == other.ndim else target.reshape(other.shape)).clipped(pieces[0])
-    # By default the first product of an element overwrites what is there, and later ones add.
-    if not session().trace.retarget(part.native(settle=False), into.native(settle=False), None):
+    # By default an element's first product overwrites what is there, and later ones add; only zeros that were written are no start.
+    accumulate = None
+    if target.block in storage.settled:
+        written = storage.written_by_products(into)
+        if written is None:
+            return False
+        accumulate = None if written else False
+    if not session().trace.retarget(part.native(settle=False), into.native(settle=False), accumulate):
         return False
     other.moved = "it was added to another tile as it was computed; compute it once more, or nl.copy it before the +="
     storage.cover(into)

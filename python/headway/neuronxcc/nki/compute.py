@@ -7,9 +7,10 @@ from collections.abc import Callable
 from headway.nki import buffers, dtypes, isa
 from headway.nki.language.math import promoted
 from headway.neuronxcc.nki import assign
-from headway.neuronxcc.nki.index import both, boxes, broadcast
+from headway.neuronxcc.nki.index import Region, both, boxes, broadcast
 from headway.neuronxcc.nki.pieces import pieces, region_in
-from headway.neuronxcc.nki.tile import Tile, new_tile
+from headway.neuronxcc.nki.layout import can_start
+from headway.neuronxcc.nki.tile import Choice, Tile, new_tile
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
 
@@ -45,7 +46,7 @@ def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffe
     def over(box, into):
         record(into.native(), *(o.clipped(box).native() if isinstance(o, Tile) else o for o in operands))
 
-    if not region.rest:
+    if not region.rest and (by_dma or can_start(region.ranges[0][0], region.shape[0])):
         over(region.ranges, out.clipped(region.ranges))
         return assign.fresh(out, [region.ranges])
     exact = list(boxes(region))
@@ -53,12 +54,22 @@ def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffe
         for box in exact:
             over(box, out.clipped(box))
         return assign.fresh(out, exact)
+    region = _from_partition_0(region)
     box = region.ranges
     everywhere = new_tile(region.shape, out.dtype, buffers.sbuf)
     over(box, everywhere)
     predicate = predicate_of(region)
     isa.tensor_copy_predicated(out.clipped(box).native(), everywhere.native(), predicate.native())
-    return assign.fresh(out, exact, box=box, predicate=predicate)
+    return assign.fresh(out, exact, choice=Choice(box, everywhere, predicate))
+
+
+def _from_partition_0(region: Region) -> Region:
+    """The same region, in a box that begins at the first partition."""
+    first, end = region.ranges[0]
+    if first == 0:
+        return region
+    below = (-first, (1,) + (0,) * (len(region.ranges) - 1))
+    return Region(((0, end), *region.ranges[1:]), (*region.rest, below))
 
 
 def predicate_of(region) -> Tile:

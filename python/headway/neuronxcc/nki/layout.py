@@ -131,3 +131,8 @@ def split(dims: list[Dim], shape: list, tile) -> list[Dim]:
             scale *= n
         result.extend(reversed(parts))
     return result
+
+
+def can_start(first: int, partitions: int) -> bool:
+    """Whether an engine's operand of so many partitions may begin at ``first``."""
+    return first == 0 or (first % 32 == 0 and partitions <= 32) or (first == 64 and partitions <= 64)

@@ -16,7 +16,7 @@ from headway.nki import buffers, dtypes, isa
 from headway.nki.errors import KernelError, Unsupported
 from headway.nki.trace import session
 from headway.neuronxcc.nki.index import Index, Mask, both, broadcast
-from headway.neuronxcc.nki.layout import Dim, expanded, joined, open_boxes, split, taken
+from headway.neuronxcc.nki.layout import Dim, can_start, expanded, joined, open_boxes, split, taken
 
 Native = _chip.Tensor
 
@@ -36,14 +36,23 @@ class Limit:
 
 
 @dataclass(slots=True)
+class Choice:
+    """How the elements of a result that a mask over several extents keeps are told from others: inside ``box`` they are those of
+    ``values`` where ``predicate`` is 1. Both are tiles of the box."""
+
+    box: tuple
+    values: object
+    predicate: object
+
+
+@dataclass(slots=True)
 class Recorded:
     """Of a result that an instruction has just made: how many instructions there were then, and what of it was written."""
 
     instructions: int
     pieces: list | None = None  # boxes; None: all
     product: bool = False  # by nc_matmul
-    box: tuple | None = None  # with ``predicate``: what tells the elements inside this box
-    predicate: object = None
+    choice: Choice | None = None
 
 
 class Storage:
@@ -59,7 +68,8 @@ class Storage:
         self.fill = fill  # what new blocks hold; None: nothing
         self.tensors: dict[int, Native] = {} if tensor is None else {0: tensor}
         self.unfilled: set[int] = set()  # PSUM blocks whose zeros are not written yet
-        self.covered: dict[int, np.ndarray] = {}  # of those, the elements that products have written
+        self.settled: set[int] = set()  # those whose zeros are written
+        self.covered: dict[int, np.ndarray] = {}  # of both, the elements that products have written since; absent: none
         self.mixed: set[int] = set()  # blocks that something else than products has written
         self.on_chip = buffers.is_on_chip(buffer)
 
@@ -86,8 +96,9 @@ class Storage:
         if block not in self.unfilled:
             return
         self.unfilled.discard(block)
+        self.settled.add(block)
         zero = 0.0 if self.dtype.dtype.kind not in "iu" else 0
-        covered = self.covered.pop(block, None)
+        covered = self.covered.get(block)
         if covered is None:
             isa.memset(self.tensors[block], zero)
             return
@@ -97,20 +108,30 @@ class Storage:
     def cover(self, tile: Tile) -> None:
         """A product wrote ``tile``, a part of one of the blocks."""
         block = tile.block
-        if block not in self.unfilled:
+        if block not in self.unfilled and block not in self.settled:
             return
-        if tile.size == self.partitions * self.row:
-            self.unfilled.discard(block)
-            self.covered.pop(block, None)
-            return
-        covered = self.covered.setdefault(block, np.zeros((self.partitions, self.row), bool))
-        step = covered.strides
-        part = np.lib.stride_tricks.as_strided(covered[tile.partition:, tile.element:], tile.shape,
+        if tile.size < self.partitions * self.row:
+            covered = self.covered.setdefault(block, np.zeros((self.partitions, self.row), bool))
+            self._part(covered, tile)[...] = True
+            if not covered.all():
+                return
+        self.unfilled.discard(block)
+        self.settled.discard(block)
+        self.covered.pop(block, None)
+
+    def written_by_products(self, tile: Tile) -> bool | None:
+        """Of a block whose zeros were written: whether products have written all (None: some, False: none) of ``tile`` since."""
+        covered = self.covered.get(tile.block)
+        if covered is None:
+            return False
+        part = self._part(covered, tile)
+        return True if part.all() else None if part.any() else False
+
+    @staticmethod
+    def _part(of_block: np.ndarray, tile: Tile) -> np.ndarray:
+        step = of_block.strides
+        return np.lib.stride_tricks.as_strided(of_block[tile.partition:, tile.element:], tile.shape,
                                                [d.partition * step[0] + d.element * step[1] for d in tile.dims])
-        part[...] = True
-        if covered.all():
-            self.unfilled.discard(block)
-            del self.covered[block]
 
 
 class Tile:
@@ -157,6 +178,11 @@ class Tile:
     @property
     def partitions(self) -> int:
         return next((d.size for d in self.dims if d.partition), 1)
+
+    @property
+    def on_engines(self) -> bool:
+        """Whether engines can start at the tile's first partition."""
+        return can_start(self.partition, self.partitions)
 
     @property
     def per_partition(self) -> bool:
@@ -444,9 +470,10 @@ class Tile:
     # --- Assignment (assign.py) ---
 
     def __setitem__(self, key, value) -> None:
+        temporary = sys.getrefcount(value) <= _TEMPORARY
         from headway.neuronxcc.nki import assign
 
-        assign.put(self[key], value, sys.getrefcount(value) <= _TEMPORARY)
+        assign.put(self[key], value, temporary)
 
     def __iadd__(self, other):
         from headway.neuronxcc.nki import assign
