@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""NKI kernels in Python: Headway's package against triton-viz's interpreter, on triton-viz's own kernels (standard library only).
+"""NKI kernels in Python: Headway's package against triton-viz's interpreter (standard library only).
 
-The kernels are its matmul and its tiled attention, unmodified, called with the same NumPy arrays; every result is checked against
-NumPy's. Each side is a process that stays, and they take turns, case by case. The last case, many tensor_copy of [1, 1] in one
-kernel, is for what an instruction costs beside its elements: recording and execution together.
+The kernels are triton-viz's own, its matmul and its tiled attention, unmodified, called with the same NumPy
+arrays; every result is checked against NumPy's. Each side is a process that stays, and they take turns, case by
+case. The last case, many tensor_copy of [1, 1] in one kernel, is for what an instruction costs beside its
+elements: recording and execution together.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import interleave
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parent
 OWN, PEER = "headway", "triton-viz"
-CHECKOUT = "a checkout of https://github.com/Deep-Learning-Profiling-Tools/triton-viz, given with --triton-viz FOLDER"
+REMEDY = "a checkout of https://github.com/Deep-Learning-Profiling-Tools/triton-viz: --triton-viz FOLDER"
 # How many times faster than the peer Headway is meant to be. None: shown, not compared.
 WANTED = {
     "matmul 128x128x512": 20,
@@ -38,8 +39,16 @@ class Side:
     """A worker process: a line with a case in, a line with its seconds out."""
 
     def __init__(self, name, python, checkout, threads, cpus, nice):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(interleave.TUNING + ("HEADWAY_", "NKI_", "NEURON_"))}
-        environment |= {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "HEADWAY_THREADS": str(threads)}
+        environment = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(interleave.TUNING + ("HEADWAY_", "NKI_", "NEURON_"))
+        }
+        environment |= {
+            "OPENBLAS_NUM_THREADS": str(threads),
+            "OMP_NUM_THREADS": str(threads),
+            "HEADWAY_THREADS": str(threads),
+        }
         environment.pop("PYTHONPATH", None)
         if name == OWN:
             environment["PYTHONPATH"] = str(REPOSITORY / "python")
@@ -50,11 +59,17 @@ class Side:
 
         self.name, self.cpus = name, cpus
         self.process = subprocess.Popen(
-            [python, str(HERE / "nki" / "worker.py"), name, "--triton-viz", str(checkout)], env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=settle)
+            [python, str(HERE / "nki" / "worker.py"), name, "--triton-viz", str(checkout)],
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=settle,
+        )
 
     def turn(self, case):
-        """The worker's answer, with "others": the share of the processors that other programs used meanwhile."""
+        """The worker's answer, with "others": the share of the processors that other programs took meanwhile."""
         start, busy, own = time.monotonic(), interleave.busy_seconds(), self._processor_seconds()
         try:
             self.process.stdin.write(case + "\n")
@@ -85,35 +100,57 @@ class Side:
 
 
 def entry(turns):
-    return {"median": statistics.median(t["seconds"] for t in turns), "best": min(t["best"] for t in turns),
-            "runs": [t["seconds"] for t in turns], "error": max(t["error"] for t in turns),
-            "others": [t["others"] for t in turns]}
+    return {
+        "median": statistics.median(t["seconds"] for t in turns),
+        "best": min(t["best"] for t in turns),
+        "runs": [t["seconds"] for t in turns],
+        "error": max(t["error"] for t in turns),
+        "others": [t["others"] for t in turns],
+    }
 
 
 def shown(seconds):
-    return f"{seconds * 1e6:8.2f} us" if seconds < 1e-3 else f"{seconds * 1e3:8.2f} ms" if seconds < 1 else f"{seconds:8.3f} s "
+    return (
+        f"{seconds * 1e6:8.2f} us"
+        if seconds < 1e-3
+        else f"{seconds * 1e3:8.2f} ms" if seconds < 1 else f"{seconds:8.3f} s "
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--headway", type=pathlib.Path, help="not used: the Python package is what is measured")
-    parser.add_argument("--triton-viz", type=pathlib.Path, metavar="FOLDER", help=CHECKOUT)
-    parser.add_argument("--python", default=str(REPOSITORY / "build" / "venv" / "bin" / "python"),
-                        help="the interpreter of both sides: NumPy and ml_dtypes (default: the environment that ./run makes)")
+    parser.add_argument(
+        "--headway", type=pathlib.Path, help="not used: the Python package is what is measured"
+    )
+    parser.add_argument("--triton-viz", type=pathlib.Path, metavar="FOLDER", help=REMEDY)
+    parser.add_argument(
+        "--python",
+        default=str(REPOSITORY / "build" / "venv" / "bin" / "python"),
+        help="the interpreter of both sides: NumPy and ml_dtypes (default: the environment that ./run makes)",
+    )
     parser.add_argument("--peer-python", help="another one for triton-viz")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--case", action="append", choices=list(WANTED), help="only this one; may be given again")
-    parser.add_argument("--patience", type=float, default=0, metavar="SECONDS",
-                        help="wait up to so long before each turn for other programs to pause")
+    parser.add_argument(
+        "--case", action="append", choices=list(WANTED), help="only this one; may be given again"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="wait up to so long before each turn for other programs to pause",
+    )
     parser.add_argument("--nice", type=int, default=0)
     args = parser.parse_args()
     cpus = interleave.processors(args.threads)
     machine = interleave.machine()
     missing = {}
     if args.triton_viz is None or not (args.triton_viz / "triton_viz").is_dir():
-        why = "no checkout was given" if args.triton_viz is None else f"{args.triton_viz} is no checkout of it"
-        print(f"{PEER}: {why}; it, and its kernels, come with {CHECKOUT}", file=sys.stderr)
+        why = (
+            "no checkout was given" if args.triton_viz is None else f"{args.triton_viz} is no checkout of it"
+        )
+        print(f"{PEER}: {why}; it, and its kernels, come with {REMEDY}", file=sys.stderr)
         missing[PEER] = why
     # The kernels are the peer's: without them only ours is left.
     names = [name for name in args.case or WANTED if not missing or WANTED[name] is None]
@@ -125,7 +162,7 @@ def main():
     try:
         for round_ in range(args.runs):
             for name in names:
-                for side in list(sides)[::1 if round_ % 2 == 0 else -1]:
+                for side in list(sides)[:: 1 if round_ % 2 == 0 else -1]:
                     time.sleep(SETTLE_SECONDS)
                     interleave.wait_for_quiet(cpus, args.patience)
                     try:
@@ -134,29 +171,52 @@ def main():
                         print(f"bench nki: {side}, {name}: {error}", file=sys.stderr)
                         return 1
                     turns[side][name].append(turn)
-                    print(f"round {round_ + 1}/{args.runs}  {name:<20} {side:<12} {shown(turn['seconds'])}  others {turn['others']:.0%}",
-                          file=sys.stderr, flush=True)
+                    print(
+                        f"round {round_ + 1}/{args.runs}  {name:<20} {side:<12} {shown(turn['seconds'])}"
+                        f"  others {turn['others']:.0%}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
     finally:
         for side in sides.values():
             side.close()
 
     entries = {side: {name: entry(all_) for name, all_ in cases.items()} for side, cases in turns.items()}
-    print(f"nki: {args.runs} interleaved turns of each side on {len(cpus)} processors ({machine['processor']}); "
-          f"ratio: the time of {PEER} over Headway's, more than 1 is ahead")
+    print(
+        f"nki: {args.runs} interleaved turns a side on {len(cpus)} processors ({machine['processor']}); "
+        f"ratio: the time of {PEER} over Headway's, more than 1 is ahead"
+    )
     ratios = {}
     for name in names:
         own = entries[OWN][name]
         line = f"  {name:<20} headway {shown(own['median'])} (best {shown(own['best'])})"
         if PEER in entries:
             peer = entries[PEER][name]
-            ratios[name] = {key: peer[key] / own[key] for key in ("median", "best")} | {"wanted": WANTED[name]}
-            line += f"   {PEER} {shown(peer['median'])} (best {shown(peer['best'])})   ratio {ratios[name]['median']:.2f} by medians, " \
-                    f"{ratios[name]['best']:.2f} by best runs" + (f", wanted {WANTED[name]}" if WANTED[name] else "")
+            ratios[name] = {key: peer[key] / own[key] for key in ("median", "best")} | {
+                "wanted": WANTED[name]
+            }
+            line += (
+                f"   {PEER} {shown(peer['median'])} (best {shown(peer['best'])})"
+                f"   ratio {ratios[name]['median']:.2f} by medians, "
+                f"{ratios[name]['best']:.2f} by best runs"
+                + (f", wanted {WANTED[name]}" if WANTED[name] else "")
+            )
         print(line + f"   others {statistics.mean(own['others']):.0%}")
     compared = [r for r in ratios.values() if r["wanted"]]
     ratio = {key: min(r[key] for r in compared) for key in ("median", "best")} if compared else None
-    print(json.dumps({"bench": "nki", "own": entries.pop(OWN), "peers": entries, "peers_missing": sorted(missing), "ratio": ratio,
-                      "ratios": ratios, "machine": machine}))
+    print(
+        json.dumps(
+            {
+                "bench": "nki",
+                "own": entries.pop(OWN),
+                "peers": entries,
+                "peers_missing": sorted(missing),
+                "ratio": ratio,
+                "ratios": ratios,
+                "machine": machine,
+            }
+        )
+    )
     return 0
 
 

@@ -62,8 +62,11 @@ class Matmul(Case):
     def arguments(self):
         m, k, n = self.shape
         rng = np.random.default_rng(1)
-        return (rng.standard_normal((k, m), dtype=np.float32), rng.standard_normal((k, n), dtype=np.float32),
-                np.zeros((m, n), np.float32))
+        return (
+            rng.standard_normal((k, m), dtype=np.float32),
+            rng.standard_normal((k, n), dtype=np.float32),
+            np.zeros((m, n), np.float32),
+        )
 
     def result(self, arguments):
         return arguments[2]

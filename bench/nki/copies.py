@@ -5,7 +5,7 @@ import nki.language as nl
 
 
 def copies_kernel(source, result, count):
-    """Copies `source` [1, 1] back and forth between two places of SBUF, `count` times, and then to `result` [1, 1]."""
+    """Copies `source` [1, 1] back and forth between two places of SBUF, `count` times, then to `result` [1, 1]."""
     a = nl.ndarray((1, 1), dtype=nl.float32, buffer=nl.sbuf)
     b = nl.ndarray((1, 1), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(dst=a, src=source)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One side of the comparison: runs the cases whose names come as lines, one JSON object a line back.
 
-{"seconds": median of the turn's calls, "best": ..., "error": relative error of the first result, "cpu": processor seconds}
-or {"failed": why}. The two sides are processes of their own, because both want the name `nki`.
+{"seconds": median of the turn's calls, "best": ..., "error": relative error of the first result, "cpu":
+processor seconds} or {"failed": why}. The two sides are processes of their own, because both want the name `nki`.
 """
 
 import argparse
@@ -38,7 +38,8 @@ def headway():
 def triton_viz(checkout):
     """Calls kernels in triton-viz's interpreter, without its tracer."""
     sys.path.insert(0, str(HERE / "standin"))
-    # The interpreter is a module that needs NumPy and ml_dtypes only; its package's own __init__ would import Triton and PyTorch.
+    # The interpreter is a module that needs NumPy and ml_dtypes only; its package's own __init__ would import
+    # Triton and PyTorch.
     for name in ("triton_viz", "triton_viz.core", "triton_viz.core.simulation", "triton_viz.utils"):
         package = types.ModuleType(name)
         package.__path__ = [str(checkout / name.replace(".", "/"))]
@@ -92,7 +93,9 @@ class Side:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("side", choices=("headway", "triton-viz"))
-    parser.add_argument("--triton-viz", type=pathlib.Path, help="a checkout: its examples, and for that side its interpreter")
+    parser.add_argument(
+        "--triton-viz", type=pathlib.Path, help="a checkout: its examples, and for that side its interpreter"
+    )
     args = parser.parse_args()
     prepared = headway() if args.side == "headway" else triton_viz(args.triton_viz)
     side = Side(prepared, args.triton_viz / "examples" / "nki_beta2")

@@ -1,1 +1,1 @@
-"""Stands in for the vendor's `nki` where another program only imports its names: names and enums, nothing that computes."""
+"""Stands in for the vendor's `nki` where another program only imports its names: nothing computes."""
