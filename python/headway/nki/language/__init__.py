@@ -31,24 +31,13 @@ from headway.nki.language.loops import (  # noqa: F401
     static_range,
     while_loop,
 )
-from headway.nki.language.math import (  # noqa: F401
-    all,
-    dropout,
-    matmul,
-    max,
-    mean,
-    min,
-    prod,
-    rms_norm,
-    softmax,
-    sum,
-    transpose,
-    var,
-    where,
-)
+from headway.nki.language import arithmetic as _arithmetic  # noqa: F401  (Python's operators on tensors)
+from headway.nki.language.math import where  # noqa: F401
+from headway.nki.language.matrices import matmul, transpose  # noqa: F401
 from headway.nki.language.memory import (  # noqa: F401
     broadcast_to,
     device_print,
+    dropout,
     ds,
     empty_like,
     expand_dims,
@@ -66,6 +55,7 @@ from headway.nki.language.memory import (  # noqa: F401
     zeros,
     zeros_like,
 )
+from headway.nki.language.reductions import all, max, mean, min, prod, rms_norm, softmax, sum, var  # noqa: F401
 from headway.nki.language.spmd import num_programs, program_id, program_ndim, tile_size  # noqa: F401
 from headway.nki.nki_object import NKIObject  # noqa: F401
 from headway.nki.tensor import NkiTensor, VirtualRegister  # noqa: F401
@@ -74,6 +64,6 @@ for _name in (*_operators.BINARY, *_operators.UNARY, *_operators.OTHER):
     globals()[_name] = _operators.operator_named(_name)
 globals()["bool"] = bool_
 globals()["range"] = range
-cast = copy  # noqa: F821  (an operator, set above)
+cast = _operators.operator_named("copy")
 tensor = NkiTensor
 MemoryRegion = type(sbuf)

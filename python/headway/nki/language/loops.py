@@ -14,19 +14,41 @@ _WHILE_END = _chip.kind("while_end")
 Register = _chip.Register
 
 
-def affine_range(*bounds, **ignored):
-    """range(*bounds): unrolled. Says that rounds don't depend on each other."""
-    return range(*(int(b) for b in bounds))
+def _range(start, stop, step) -> range:
+    for bound in (start, stop, step):
+        if isinstance(bound, Register):
+            raise TypeError("a loop that unrolls has bounds that are known when the kernel is recorded; with a register it is "
+                            "nl.fori_loop or nl.dynamic_range [register-control-flow]")  # fmt: skip
+    return range(int(start)) if stop is None else range(int(start), int(stop), int(step))
 
 
-def sequential_range(*bounds, **ignored):
-    """range(*bounds): unrolled."""
-    return range(*(int(b) for b in bounds))
+def affine_range(start, stop=None, step=1):
+    """range(start, stop, step), or range(start): unrolled. Says that rounds don't depend on each other, of which nothing is made."""
+    return _range(start, stop, step)
 
 
-def static_range(*bounds, **ignored):
-    """range(*bounds): unrolled."""
-    return range(*(int(b) for b in bounds))
+def sequential_range(start, stop=None, step=1):
+    """range(start, stop, step), or range(start): unrolled. Says that rounds depend on each other, of which nothing is made."""
+    return _range(start, stop, step)
+
+
+def static_range(start, stop=None, step=1):
+    """range(start, stop, step), or range(start): unrolled."""
+    return _range(start, stop, step)
+
+
+class _Body:
+    """with _Body(): a register loop's body is being recorded."""
+
+    def __enter__(self):
+        self._memo = session().memo
+        if self._memo.get("no_reorder"):
+            raise KernelError("a register loop inside nl.no_reorder: its rounds can't be put in order one by one [no-reorder]")
+        self._memo["register loops"] = self._memo.get("register loops", 0) + 1
+
+    def __exit__(self, *_):
+        self._memo["register loops"] -= 1
+        return False
 
 
 def _check_step(step) -> int:
@@ -37,40 +59,50 @@ def _check_step(step) -> int:
 
 def dynamic_range(start, stop=None, step=1):
     """A loop of the hardware: ``for i in nl.dynamic_range(0, n, 4)``; bounds are numbers or registers, ``i`` is a register that can't
-    be written. The body is recorded once."""
+    be written. The body is recorded once, so it can't be left by ``break``.
+    """
     if stop is None:
         start, stop = 0, start
-    i = session().trace.register(frozen=True)
-    _record(_FORI_BEGIN, None, None, i, start, stop, _check_step(step))
-    yield i
-    _record(_FORI_END, None, None)
+    with _Body():
+        i = session().trace.register(frozen=True)
+        _record(_FORI_BEGIN, None, None, i, start, stop, _check_step(step))
+        yield i
+        _record(_FORI_END, None, None)
 
 
 def fori_loop(lower, upper, body_fun, step=1) -> None:
-    """body_fun(i) for i from lower up to upper: a loop of the hardware. ``i`` is a register that can't be written; what the body
-    keeps lies in SBUF or HBM."""
-    i = session().trace.register(frozen=True)
-    _record(_FORI_BEGIN, None, None, i, lower, upper, _check_step(step))
-    result = body_fun(i)
-    if result is not None:
-        raise KernelError(f"the body of a fori_loop returns None, not {type(result).__name__}: its state lies in tensors [loop-body]")
-    _record(_FORI_END, None, None)
+    """body_fun(i) for i from lower up to upper: a loop of the hardware, whose body is recorded once.
+
+    ``lower`` and ``upper`` are numbers or registers, ``step`` a number above 0. ``i`` is a register that can't be written; body_fun
+    returns None: what it keeps lies in tensors.
+    """
+    with _Body():
+        i = session().trace.register(frozen=True)
+        _record(_FORI_BEGIN, None, None, i, lower, upper, _check_step(step))
+        result = body_fun(i)
+        if result is not None:
+            raise KernelError(f"the body of a fori_loop returns None, not {type(result).__name__}: its state lies in tensors [loop-body]")
+        _record(_FORI_END, None, None)
 
 
 def while_loop(init_reg, body_fun):
-    """body_fun(r) -> register, again and again while the register isn't 0: a loop of the hardware. Returns the register."""
+    """body_fun(r) -> register, again and again while the register isn't 0: a loop of the hardware, whose body is recorded once.
+
+    The register that body_fun returns is the next round's. Returns the register, which is 0 after the loop.
+    """
     if not isinstance(init_reg, Register):
         raise KernelError(f"while_loop starts from a register, not {type(init_reg).__name__} [loop-body]")
-    _record(_WHILE_BEGIN, None, None, init_reg)
-    result = body_fun(init_reg)
-    if not isinstance(result, Register):
-        raise KernelError(f"the body of a while_loop returns a register, not {type(result).__name__} [loop-body]")
-    _record(_WHILE_END, None, None, result)
+    with _Body():
+        _record(_WHILE_BEGIN, None, None, init_reg)
+        result = body_fun(init_reg)
+        if not isinstance(result, Register):
+            raise KernelError(f"the body of a while_loop returns a register, not {type(result).__name__} [loop-body]")
+        _record(_WHILE_END, None, None, result)
     return init_reg
 
 
 class _NoReorder:
-    """with nl.no_reorder(): each instruction recorded inside waits for the one before it."""
+    """with nl.no_reorder(): each instruction recorded inside waits for the one before it. Nothing for register loops."""
 
     def __init__(self):
         self._from: list[tuple] = []
@@ -80,12 +112,14 @@ class _NoReorder:
 
     def __enter__(self):
         s = session()
+        s.memo["no_reorder"] = s.memo.get("no_reorder", 0) + 1
         self._from.append((s, s.trace.instructions))
         return self
 
     def __exit__(self, kind, value, traceback):
         s, first = self._from.pop()
-        if kind is None:
+        s.memo["no_reorder"] -= 1
+        if kind is None and not s.memo["no_reorder"]:  # an outer block has the edges of the inner one
             for instruction in range(first + 1, s.trace.instructions):
                 s.trace.edge(instruction - 1, instruction)
         return False

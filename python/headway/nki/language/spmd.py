@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 
 from headway.nki import target
+from headway.nki.errors import KernelError
 from headway.nki.trace import active, session
 
 
+def _check_axis(axis) -> None:
+    if axis not in (0, None, (0,), [0]):
+        raise KernelError(f"axis {axis} of the grid: it has one, 0, along the cores of the logical core [grid]")
+
+
 def program_id(axis=0) -> int:
-    """The number of this core in its logical core."""
+    """The number of this core in its logical core, from 0."""
+    _check_axis(axis)
     return session().program_id
 
 
 def num_programs(axes=0) -> int:
-    """The cores of the logical core."""
+    """The cores of the logical core: what ``kernel[lnc]`` says. Outside a kernel 1."""
+    _check_axis(axes)
     s = active()
     return 1 if s is None else s.num_programs
 
@@ -41,6 +49,7 @@ class _TileSize:
 
     @property
     def psum_bank_fmax_bytes(self) -> int:
+        """Bytes of a PSUM bank in a partition."""
         return target.spec().psum_bank_bytes
 
     @property
@@ -51,14 +60,17 @@ class _TileSize:
 
     @property
     def gemm_stationary_fmax(self) -> int:
+        """Columns of nc_matmul's stationary operand."""
         return target.spec().stationary_columns
 
     @property
     def gemm_moving_fmax(self) -> int:
+        """Columns of nc_matmul's moving operand."""
         return target.spec().moving_columns
 
     @property
     def bn_stats_fmax(self) -> int:
+        """Elements of a partition that bn_stats takes."""
         return target.spec().bn_stats_elements
 
     @property
@@ -83,6 +95,7 @@ class _TileSize:
 
     @property
     def psum_min_align(self) -> int:
+        """Bytes: an address in PSUM is a bank's start."""
         return target.spec().psum_bank_bytes
 
 
