@@ -88,12 +88,11 @@ class OldRecording(kernels.Recording):
             return super().execute()
         except KernelError as error:
             # NumPy's words for a row out of bounds, which kernels of this dialect expect from its simulator.
-            found = re.search(r"index (-?\d+) of row \d+ reaches bytes (-?\d+) to (-?\d+) of '[^']*', which has (\d+)", str(error))
+            found = re.search(r"index (-?\d+) of row \d+ reaches bytes (-?\d+) to -?\d+ of '([^']*)', which has (\d+)", str(error))
             if found is None:
                 raise
-            first, last, size = int(found[2]), int(found[3]), int(found[4])
-            row = last - first + 1
-            element = 4 if size % 4 == 0 and row % 4 == 0 else 1
+            first, name, size = int(found[2]), found[3], int(found[4])
+            element = self.sessions[0].memo.get("bytes of an element", {}).get(name, 1)
             raise IndexError(f"index {first // element} is out of bounds for axis 0 with size {size // element}") from error
 
 

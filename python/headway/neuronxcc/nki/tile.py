@@ -463,6 +463,8 @@ class Tile:
     def _gathered(self, tensor: Native) -> Native:
         index, step, _ = self.rows
         column = index.native()
+        # An error of the chip speaks of bytes, this dialect's of elements.
+        session().memo.setdefault("bytes of an element", {})[tensor.name] = self.dtype.itemsize
         free = joined([(d.element, d.size) for d in self.dims[1:] if d.size > 1]) or [(1, 1)]
         flat = tensor.reshape((self.storage.row // step, step)) if self.storage.row % step == 0 else tensor
         return flat.ap([[step, self.dims[0].size]] + [[s, n] for s, n in free], offset=self.element, vector_offset=column, indirect_dim=0)

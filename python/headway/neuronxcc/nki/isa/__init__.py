@@ -135,10 +135,16 @@ def nc_transpose(data, *, mask=None, dtype=None, engine=None):
     if engine == _engine.tensor and buffers.is_psum(data.buffer):
         data = in_sbuf(data)
     out = new_tile((columns, data.partitions), data.dtype, buffers.psum if engine == _engine.tensor else buffers.sbuf)
-    _isa.nc_transpose(out.native(), data.native(), engine=engine)
+    if mask is not None and data.ndim != 2:
+        raise Unsupported(f"nc_transpose with a mask over {data.ndim} extents: reshape the tile to two [mask]")
+    found = pieces(mask, data.shape)
+    for piece in found if found is not None else [None]:
+        into, part = (out, data) if piece is None else (out.clipped(piece[::-1]), data.clipped(piece))
+        _isa.nc_transpose(into.native(), part.native(), engine=engine)
+    written = None if found is None else [piece[::-1] for piece in found]
     if dtype is not None and dtypes.dtype_of(dtype) is not out.dtype:
-        return tensor_copy(out, dtype=dtype)
-    return assign.fresh(out, None)
+        return tensor_copy(assign.fresh(out, written), dtype=dtype)
+    return assign.fresh(out, written)
 
 
 def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, mask=None, dtype=None):
@@ -287,16 +293,31 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
 
 def bn_stats(data, *, mask=None, dtype=None):
     """Count, mean and variance * count of even and odd elements: [P, 6]."""
-    out = new_tile((data.partitions, 6), result_dtype(dtype, data), buffers.sbuf)
-    _isa.bn_stats(out.native(), data.native())
-    return assign.fresh(out, None)
+    return _rows_of(_isa.bn_stats, data, 6, result_dtype(dtype, data), mask)
 
 
 def bn_aggr(data, *, mask=None, dtype=None):
     """Mean and variance of bn_stats' triples: [P, 2]."""
-    out = new_tile((data.partitions, 2), result_dtype(dtype, data), buffers.sbuf)
-    _isa.bn_aggr(out.native(), data.native())
-    return assign.fresh(out, None)
+    return _rows_of(_isa.bn_aggr, data, 2, result_dtype(dtype, data), mask)
+
+
+def _rows_of(record, data, columns: int, kind, mask) -> Tile:
+    """A result of so many numbers a row of data, of which the mask keeps a part."""
+    out = new_tile((data.partitions, columns), kind, buffers.sbuf)
+    found = pieces(mask, data.shape)
+    if found is None:
+        record(out.native(), data.native())
+        return assign.fresh(out, None)
+    if len(found) > 1:
+        raise Unsupported("a mask over several extents at once: a row's numbers are made in one instruction [mask]")
+    for piece in found:
+        record(out.clipped((piece[0], (0, columns))).native(), data.clipped(piece).native())
+    return assign.fresh(out, [(piece[0], (0, columns)) for piece in found])
+
+
+def _no_mask(name: str, mask) -> None:
+    if mask is not None and mask is not True:
+        raise Unsupported(f"nisa.{name} with mask=: index the part of the tile that is meant [mask]")
 
 
 def dropout(data, prob, *, mask=None, dtype=None):
@@ -306,6 +327,7 @@ def dropout(data, prob, *, mask=None, dtype=None):
 
 def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, *, mask=None):
     """GpSimd's gather within 16 partitions: [P, indices / 16 or more, 16, elements]."""
+    _no_mask("local_gather", mask)
     per_core = num_valid_indices or index.size // index.partitions * 16
     out = new_tile((src_buffer.partitions, per_core // 16, 16, num_elem_per_idx), src_buffer.dtype, buffers.sbuf)
     _isa.local_gather(out.native(), src_buffer.native(), index.native(), num_elem_per_idx, per_core)
@@ -314,14 +336,7 @@ def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, 
 
 def max8(*, src, mask=None, dtype=None):
     """The eight largest of each row: [P, 8]."""
-    out = new_tile((src.partitions, 8), result_dtype(dtype, src), buffers.sbuf)
-    found = pieces(mask, src.shape)
-    if found is None:
-        _isa.max8(out.native(), src.native())
-        return assign.fresh(out, None)
-    for piece in found:
-        _isa.max8(out.clipped((piece[0], (0, 8))).native(), src.clipped(piece).native())
-    return assign.fresh(out, [(piece[0], (0, 8)) for piece in found])
+    return _rows_of(_isa.max8, src, 8, result_dtype(dtype, src), mask)
 
 
 def nc_find_index8(*, data, vals, mask=None, dtype=None):
@@ -397,6 +412,7 @@ def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, oob_mode=oob_mode.error, d
 
 def dma_transpose(src, *, axes=None, mask=None, dtype=None, dge_mode=None, oob_mode=oob_mode.error):
     """src with its axes permuted, in SBUF."""
+    _no_mask("dma_transpose", mask)
     order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}[src.ndim]
     out = new_tile(tuple(src.shape[a] for a in order), src.dtype, buffers.sbuf)
     native = src.native_as_shaped()

@@ -352,7 +352,13 @@ sum = _reducing("sum", "add")
 prod = _reducing("prod", "multiply")
 
 
+def _no_mask(name: str, mask) -> None:
+    if mask is not None and mask is not True:
+        raise _Unsupported(f"nl.{name} with mask=: index the part of the tile that is meant [mask]")
+
+
 def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
+    _no_mask("mean", mask)
     axes = [axis] if hasattr(axis, "__index__") else list(axis)
     count = 1
     for a in axes:
@@ -362,6 +368,7 @@ def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
 
 
 def var(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
+    _no_mask("var", mask)
     centre = mean(x, axis, dtype=float32, keepdims=True)
     away = _binary("subtract", x, centre, float32)
     return mean(_unary("square")(away), axis, dtype=dtype or x.dtype, keepdims=keepdims)
@@ -420,7 +427,7 @@ def transpose(x, *, dtype=None, mask=None, **_options):
     """x^T, in PSUM."""
     from headway.neuronxcc.nki import isa
 
-    return isa.nc_transpose(x, dtype=dtype)
+    return isa.nc_transpose(x, dtype=dtype, mask=mask)
 
 
 # --- Across rounds and programs ---
