@@ -120,3 +120,8 @@ def test_wrong_types_name_instruction_parameter_and_what_is_wanted():
     mistyped(lambda: nisa.sendrecv(near(), near(), "a", 0, 0), "sendrecv", "send_to_rank", "whole number")
     mistyped(lambda: nisa.sendrecv(near(), near(), 0, 0, 0, "fast"), "sendrecv", "dma_engine", "gpsimd_dma")
     mistyped(lambda: nisa.core_barrier(3), "core_barrier", "data", "a tensor")
+
+
+def test_core_barrier_warns_of_memory_that_no_other_core_sees():
+    with pytest.warns(nki.errors.KernelWarning, match=r"core_barrier, data.*\[barrier-data\]"):
+        nki.jit(lambda: nisa.core_barrier(near()) and None)[2]()

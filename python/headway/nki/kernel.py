@@ -97,6 +97,8 @@ class Recording:
             self.returned.append(result)
             if schedule:
                 _add_schedule(made, schedule)
+        for session in self.sessions:
+            self._warn(session.trace)
         self._mark_outputs()
 
     def _argument(self, session, inputs: dict, value, name: str):
@@ -189,8 +191,9 @@ class Recording:
                 return raised_at(error, file, line)
         return error
 
-    def _warn(self, launch) -> None:
-        for severity, where, text in launch.reports():
+    def _warn(self, source) -> None:
+        """Shows the warnings of a trace or a launch that weren't shown yet."""
+        for severity, where, text in source.reports():
             if severity == 0 and (where, text) not in self._warned:
                 self._warned.add((where, text))
                 file, _, line = where.rpartition(":")
