@@ -201,11 +201,12 @@ Tensor subscript(const Tensor& t, nb::handle key) {
         dim += whole;
       } else if (entries[i] == Py_None) {
         view = chip::expand(view, dim++, on_chip);
-      } else if (index(t, view, dim, entries[i], on_chip)) {
+      } else if (index(t, view, dim, entries[i], on_chip && dim == 0)) {
         ++dim;
       }
     }
-    return view;
+    // On chip there are partitions and at least one extent more.
+    return on_chip && view.rank < 2 ? chip::expand(view, 1, true) : view;
   });
 }
 

@@ -14,10 +14,14 @@ bool in_this_generation(Check& check, Alu op) {
 bool engine_operand(Check& check, std::string_view operand, const View& view) {
   if (!check.on_chip(operand, view)) return false;
   const bool psum = check.buffer(view) == Buffer::psum;
+  // Of PSUM the limit is the memory itself: what a step of 0 repeats is there once.
   const std::int64_t limit = psum ? check.spec.psum_bytes / size_of(view.dtype) : std::int64_t{1} << 16;
-  return check.require(view.row_elements() <= limit, "free-size", operand,
-                       "has {} elements a partition, an operand in {} may have {}", view.row_elements(),
-                       psum ? "PSUM" : "SBUF", limit);
+  std::int64_t elements = 1;
+  for (const Pair& pair : view.free_pairs())
+    if (!psum || pair.step != 0) elements *= pair.count;
+  return check.require(elements <= limit && view.row_elements() <= std::int64_t{1} << 16, "free-size", operand,
+                       "has {} elements a partition ({} of them different), an operand in {} may have {}",
+                       view.row_elements(), elements, psum ? "PSUM" : "SBUF", limit);
 }
 
 bool binary_arithmetic(Check& check, std::string_view operand, Alu op) {

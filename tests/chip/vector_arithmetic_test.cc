@@ -267,7 +267,11 @@ TEST(TensorTensor, LongestRows) {
   for (std::size_t k = 0; k < y.size(); ++k) products.push_back(reference::f32(y[k] * z[k]));
   EXPECT_EQ(h.numbers(whole), maxima);
   EXPECT_EQ(h.numbers(p), products);
-  const Tile longer = four.broadcast(2, 16385), in_psum = two.broadcast(2, 2049);
+  // In PSUM what is repeated counts once; windows that overlap are different elements.
+  const Tile longer = four.broadcast(2, 16385), in_psum = p.pattern({{4096, 1}, {1, 2049}, {1, 2}});
+  const Tile repeated = h.nki.sbuf(DType::f32, {1, 2, 4096});
+  h.fill(two);
+  tensor_copy(repeated, two.broadcast(2, 4096));
   EXPECT_BREAKS("free-size", "65540", tensor_tensor(longer, longer, longer, Alu::add));
   EXPECT_BREAKS("free-size", "data1", tensor_tensor(whole, longer, whole, Alu::add));
   EXPECT_BREAKS("free-size", "data2", tensor_tensor(whole, whole, longer, Alu::add));
