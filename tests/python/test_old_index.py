@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-
 from headway.neuronxcc.nki.index import Index, arange, both, boxes, broadcast, mgrid, region_of
 from headway.nki.errors import KernelError, Unsupported
 
@@ -30,7 +29,13 @@ def test_expressions_have_numpys_values(seed):
     shape, grid, arrays = random_grid(rng)
     a, numpy_a = random_expression(rng, shape, grid, arrays)
     b, numpy_b = random_expression(rng, shape, grid, arrays)
-    for ours, theirs in ((a + b, numpy_a + numpy_b), (a - b, numpy_a - numpy_b), (3 - a, 3 - numpy_a), (-a * 2, -numpy_a * 2), (b - 1, numpy_b - 1)):
+    for ours, theirs in (
+        (a + b, numpy_a + numpy_b),
+        (a - b, numpy_a - numpy_b),
+        (3 - a, 3 - numpy_a),
+        (-a * 2, -numpy_a * 2),
+        (b - 1, numpy_b - 1),
+    ):
         assert isinstance(ours, Index)
         np.testing.assert_array_equal(np.broadcast_to(ours.values(), shape), theirs)
 
@@ -94,10 +99,16 @@ def test_and_leaves_the_second_mask():
     assert region_of(i < 4 and j < 3, (8, 6)).ranges == ((0, 8), (0, 3))
 
 
-@pytest.mark.parametrize("make", [
-    lambda i, j: i // 2, lambda i, j: i % 2, lambda i, j: i * j, lambda i, j: (i < 3) | (j < 2),
-    lambda i, j: region_of(i != j, (4, 6)),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda i, j: i // 2,
+        lambda i, j: i % 2,
+        lambda i, j: i * j,
+        lambda i, j: (i < 3) | (j < 2),
+        lambda i, j: region_of(i != j, (4, 6)),
+    ],
+)
 def test_what_is_not_affine_is_refused(make):
     with pytest.raises(Unsupported):
         make(*mgrid[0:4, 0:6])

@@ -1,17 +1,18 @@
-"""Kernels of the older dialect: ways to start them, grids, results, functions and instructions that return their value."""
+"""Kernels of the older dialect: ways to start them, grids, results, functions and instructions that return
+their value.
+"""
 
 import logging
 import sys
 import warnings
 
-import ml_dtypes
-import numpy as np
-import pytest
-
 import headway.neuronxcc.nki as nki
 import headway.neuronxcc.nki.compiler as ncc
 import headway.neuronxcc.nki.isa as nisa
 import headway.neuronxcc.nki.language as nl
+import ml_dtypes
+import numpy as np
+import pytest
 from headway.nki.errors import KernelError, Unsupported
 
 
@@ -93,9 +94,16 @@ def test_every_decorator_runs_the_kernel():
         return stored(nl.load(x) * 2)
 
     x = np.arange(32, dtype=np.float32).reshape(8, 4)
-    made = [nki.jit(double), nki.jit(mode="baremetal")(double), nki.baremetal(double), nki.baremetal(save_neff_name="x.neff")(double),
-            nki.benchmark(warmup=2, iters=3)(double), nki.profile(working_directory=".", save_neff_name="f", profile_nth=2)(double),
-            ncc.skip_middle_end_transformations(nki.jit(double)), nki.jit(platform_target="trn2")(double)]
+    made = [
+        nki.jit(double),
+        nki.jit(mode="baremetal")(double),
+        nki.baremetal(double),
+        nki.baremetal(save_neff_name="x.neff")(double),
+        nki.benchmark(warmup=2, iters=3)(double),
+        nki.profile(working_directory=".", save_neff_name="f", profile_nth=2)(double),
+        ncc.skip_middle_end_transformations(nki.jit(double)),
+        nki.jit(platform_target="trn2")(double),
+    ]
     for kernel in made:
         np.testing.assert_array_equal(kernel(x), 2 * x)
 
@@ -161,9 +169,20 @@ def test_the_names_are_answered():
 
 
 UNARY = {
-    nl.exp: np.exp, nl.square: np.square, nl.abs: np.abs, nl.relu: lambda x: np.maximum(x, 0), nl.negative: np.negative, nl.sin: np.sin,
-    nl.cos: np.cos, nl.tanh: np.tanh, nl.sigmoid: lambda x: 1 / (1 + np.exp(-x)), nl.floor: np.floor, nl.ceil: np.ceil, nl.trunc: np.trunc,
-    nl.sign: np.sign, nl.reciprocal: lambda x: 1 / x,
+    nl.exp: np.exp,
+    nl.square: np.square,
+    nl.abs: np.abs,
+    nl.relu: lambda x: np.maximum(x, 0),
+    nl.negative: np.negative,
+    nl.sin: np.sin,
+    nl.cos: np.cos,
+    nl.tanh: np.tanh,
+    nl.sigmoid: lambda x: 1 / (1 + np.exp(-x)),
+    nl.floor: np.floor,
+    nl.ceil: np.ceil,
+    nl.trunc: np.trunc,
+    nl.sign: np.sign,
+    nl.reciprocal: lambda x: 1 / x,
 }
 
 
@@ -198,10 +217,19 @@ def test_operators(rng):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("a, b, wanted", [
-    ("float32", "bfloat16", "float32"), ("float16", "bfloat16", "float32"), ("bfloat16", "bfloat16", "bfloat16"), ("int8", "float16", "float16"),
-    ("int8", "int16", "int16"), ("int8", "uint8", "int16"), ("int8", "uint16", "int32"), ("int32", "uint32", "float32"),
-])
+@pytest.mark.parametrize(
+    "a, b, wanted",
+    [
+        ("float32", "bfloat16", "float32"),
+        ("float16", "bfloat16", "float32"),
+        ("bfloat16", "bfloat16", "bfloat16"),
+        ("int8", "float16", "float16"),
+        ("int8", "int16", "int16"),
+        ("int8", "uint8", "int16"),
+        ("int8", "uint16", "int32"),
+        ("int32", "uint32", "float32"),
+    ],
+)
 def test_types_of_results(a, b, wanted):
     types = {"bfloat16": ml_dtypes.bfloat16}
     x, y = (np.ones((8, 4), types.get(t, t)) for t in (a, b))
@@ -240,7 +268,10 @@ def test_products_and_transposes(rng):
 
     def part(t):
         out = nl.zeros((32, 64), dtype=t.dtype)
-        out[...] = nl.copy(nisa.nc_transpose(t, mask=(i_p < 40) & (i_f < 7)), mask=(nl.arange(32)[:, None] < 7) & (nl.arange(64)[None, :] < 40))
+        out[...] = nl.copy(
+            nisa.nc_transpose(t, mask=(i_p < 40) & (i_f < 7)),
+            mask=(nl.arange(32)[:, None] < 7) & (nl.arange(64)[None, :] < 40),
+        )
         return out
 
     wanted = np.zeros((32, 64), np.float32)
@@ -252,9 +283,13 @@ def test_softmax_and_norm(rng):
     x = rng.standard_normal((32, 50)).astype(np.float32)
     w = rng.standard_normal((32, 50)).astype(np.float32)
     raised = np.exp(x - x.max(1, keepdims=True))
-    np.testing.assert_allclose(run(lambda t: nl.softmax(t, axis=1), x), raised / raised.sum(1, keepdims=True), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        run(lambda t: nl.softmax(t, axis=1), x), raised / raised.sum(1, keepdims=True), rtol=1e-4, atol=1e-6
+    )
     wanted = x / np.sqrt((x**2).mean(1, keepdims=True) + 1e-6) * w
-    np.testing.assert_allclose(run(lambda t, u: nl.rms_norm(t, u, axis=1, n=50), x, w), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        run(lambda t, u: nl.rms_norm(t, u, axis=1, n=50), x, w), wanted, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_loop_reductions(rng):
@@ -298,9 +333,16 @@ def test_iota_and_affine_select(rng):
     x = rng.standard_normal((16, 12)).astype(np.float32)
     i_p, i_f = nl.mgrid[0:16, 0:12]
     p, f = np.mgrid[0:16, 0:12]
-    np.testing.assert_array_equal(run(lambda t: nisa.iota(5 + 2 * i_p - 3 * i_f, dtype=nl.int32), x), 5 + 2 * p - 3 * f)
-    for pred, truth in ((i_f < i_p, f < p), (i_f >= 2 * i_p + 1, f >= 2 * p + 1), (i_f == i_p, f == p), (i_f != i_p, f != p),
-                        ((i_f <= i_p) & (i_f > 3), (f <= p) & (f > 3))):
+    np.testing.assert_array_equal(
+        run(lambda t: nisa.iota(5 + 2 * i_p - 3 * i_f, dtype=nl.int32), x), 5 + 2 * p - 3 * f
+    )
+    for pred, truth in (
+        (i_f < i_p, f < p),
+        (i_f >= 2 * i_p + 1, f >= 2 * p + 1),
+        (i_f == i_p, f == p),
+        (i_f != i_p, f != p),
+        ((i_f <= i_p) & (i_f > 3), (f <= p) & (f > 3)),
+    ):
         got = run(lambda t: nisa.affine_select(pred=pred, on_true_tile=t[i_p, i_f], on_false_value=-7.0), x)
         np.testing.assert_array_equal(got, np.where(truth, x, np.float32(-7)))
 
@@ -312,7 +354,15 @@ def test_activation_with_its_sum(rng):
     def work(tile, bias):
         total = nl.ndarray((32, 3), dtype=nl.float32)
         total[...] = 0.0
-        out = nisa.activation(op=np.exp, data=tile, bias=bias, scale=0.5, reduce_op=np.add, reduce_res=total[:, 1], reduce_cmd=nisa.reduce_cmd.reset_reduce)
+        out = nisa.activation(
+            op=np.exp,
+            data=tile,
+            bias=bias,
+            scale=0.5,
+            reduce_op=np.add,
+            reduce_res=total[:, 1],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
         return out, total
 
     out, total = run(work, x, b)
@@ -324,13 +374,21 @@ def test_activation_with_its_sum(rng):
 def test_scans_and_columns_of_numbers(rng):
     a, b = (rng.random((16, 10)).astype(np.float32) for _ in range(2))
     start = rng.random((16, 1)).astype(np.float32)
-    got = run(lambda x, y, s: nisa.tensor_tensor_scan(x, y, initial=s, op0=np.multiply, op1=np.add), a, b, start)
+    got = run(
+        lambda x, y, s: nisa.tensor_tensor_scan(x, y, initial=s, op0=np.multiply, op1=np.add), a, b, start
+    )
     state, wanted = start[:, 0], []
     for i in range(10):
         state = a[:, i] * state + b[:, i]
         wanted.append(state)
     np.testing.assert_allclose(got, np.stack(wanted, 1), rtol=1e-5)
-    got = run(lambda x, s: nisa.tensor_scalar(x, np.subtract, s, reverse0=True, op1=nl.multiply, operand1=np.float32(3)), a, start)
+    got = run(
+        lambda x, s: nisa.tensor_scalar(
+            x, np.subtract, s, reverse0=True, op1=nl.multiply, operand1=np.float32(3)
+        ),
+        a,
+        start,
+    )
     np.testing.assert_allclose(got, (start - a) * 3, rtol=1e-5)
 
 
@@ -380,8 +438,12 @@ def test_allocations_are_places_of_their_own(rng):
 
     @nki.jit
     def kernel(x):
-        tiles = nl.ndarray((4, nl.par_dim(32), 8), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,)))
-        banks = nl.ndarray((4, nl.par_dim(8), 32), dtype=x.dtype, buffer=ncc.psum.mod_alloc(base_bank=0, num_bank_tiles=(2,)))
+        tiles = nl.ndarray(
+            (4, nl.par_dim(32), 8), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2,))
+        )
+        banks = nl.ndarray(
+            (4, nl.par_dim(8), 32), dtype=x.dtype, buffer=ncc.psum.mod_alloc(base_bank=0, num_bank_tiles=(2,))
+        )
         out = nl.ndarray((4, 8, 32), dtype=x.dtype, buffer=nl.shared_hbm)
         for i in nl.sequential_range(4, directives=ncc.no_reorder()):
             tiles[i] = nl.load(x[i])
@@ -392,14 +454,17 @@ def test_allocations_are_places_of_their_own(rng):
     np.testing.assert_array_equal(kernel(x), x.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize("work, error, words", [
-    (lambda t: nl.all_reduce(t, np.add, program_axes=[0]), Unsupported, "all_reduce"),
-    (lambda t: nl.mean(t, axis=1, mask=nl.arange(16)[:, None] < 4), Unsupported, "mean with mask"),
-    (lambda t: t if t else t, TypeError, "no truth value"),
-    (lambda t: nl.loop_reduce(t, np.add, loop_indices=[3]), KernelError, "is no variable"),
-    (lambda t: nl.add(t, nl.ndarray((8, 4), dtype=nl.float32)), KernelError, "don't go together"),
-    (lambda t: nl.ndarray((256, 4), dtype=nl.float32), KernelError, "256 partitions"),
-])
+@pytest.mark.parametrize(
+    "work, error, words",
+    [
+        (lambda t: nl.all_reduce(t, np.add, program_axes=[0]), Unsupported, "all_reduce"),
+        (lambda t: nl.mean(t, axis=1, mask=nl.arange(16)[:, None] < 4), Unsupported, "mean with mask"),
+        (lambda t: t if t else t, TypeError, "no truth value"),
+        (lambda t: nl.loop_reduce(t, np.add, loop_indices=[3]), KernelError, "is no variable"),
+        (lambda t: nl.add(t, nl.ndarray((8, 4), dtype=nl.float32)), KernelError, "don't go together"),
+        (lambda t: nl.ndarray((256, 4), dtype=nl.float32), KernelError, "256 partitions"),
+    ],
+)
 def test_errors(work, error, words):
     with pytest.raises(error, match=words):
         run(work, np.zeros((16, 4), np.float32))

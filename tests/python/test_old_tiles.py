@@ -3,12 +3,11 @@
 import random
 import warnings
 
-import numpy as np
-import pytest
-
 import headway.neuronxcc.nki as nki
 import headway.neuronxcc.nki.isa as nisa
 import headway.neuronxcc.nki.language as nl
+import numpy as np
+import pytest
 from headway.nki.errors import KernelError, Unsupported
 
 
@@ -36,8 +35,13 @@ def test_reads_by_index_expressions(seed):
     p, a, b = rng.randint(1, 128), rng.randint(2, 9), rng.randint(2, 9)
     x = np.arange(p * a * b, dtype=np.float32).reshape(p, a, b)
     rows, m, n = rng.randint(1, p), rng.randint(1, a), rng.randint(1, b)
-    first = rng.choice([s for s in (0, 32, 64, 96) if s + rows <= p and (rows <= 32 or s == 0 or (rows <= 64 and s == 64))])
-    step_a, step_b = rng.randint(1, max(1, (a - 1) // max(1, m - 1))), rng.randint(1, max(1, (b - 1) // max(1, n - 1)))
+    first = rng.choice(
+        [s for s in (0, 32, 64, 96) if s + rows <= p and (rows <= 32 or s == 0 or (rows <= 64 and s == 64))]
+    )
+    step_a, step_b = (
+        rng.randint(1, max(1, (a - 1) // max(1, m - 1))),
+        rng.randint(1, max(1, (b - 1) // max(1, n - 1))),
+    )
     i_p, i_m, i_n = nl.mgrid[0:rows, 0:m, 0:n]
     key = (first + i_p, step_a * i_m, step_b * i_n)
 
@@ -47,7 +51,7 @@ def test_reads_by_index_expressions(seed):
         return stored(nl.copy(tile[key])), stored(nl.load(x[key]))
 
     on_chip, from_hbm = kernel(x)
-    wanted = x[first:first + rows, :step_a * (m - 1) + 1:step_a, :step_b * (n - 1) + 1:step_b]
+    wanted = x[first : first + rows, : step_a * (m - 1) + 1 : step_a, : step_b * (n - 1) + 1 : step_b]
     np.testing.assert_array_equal(on_chip, wanted)
     np.testing.assert_array_equal(from_hbm, wanted)
 
@@ -89,7 +93,12 @@ def test_slices_numbers_and_new_shapes(rng):
         column = page[:, 5]
         every = page[0:32, 1:24:3]
         again = page.reshape((64, 4, 6))[:, 2, nl.ds(1, 4)]
-        return stored(nl.copy(column), (64, 1)), stored(nl.copy(every)), stored(nl.copy(again)), stored(nl.load(x.reshape((192, 24))[100:164]))
+        return (
+            stored(nl.copy(column), (64, 1)),
+            stored(nl.copy(every)),
+            stored(nl.copy(again)),
+            stored(nl.load(x.reshape((192, 24))[100:164])),
+        )
 
     column, every, again, flat = kernel(x)
     np.testing.assert_array_equal(column, x[1][:, 5:6])
@@ -98,12 +107,24 @@ def test_slices_numbers_and_new_shapes(rng):
     np.testing.assert_array_equal(flat, x.reshape(192, 24)[100:164])
 
 
-@pytest.mark.parametrize("make, words", [
-    (lambda x: nl.load(x[nl.arange(16)[:, None], 4 + nl.arange(8)[None, :]]), "index 11 is outside extent 1"),
-    (lambda x: nl.load(x[0:16, 4:12]), "index 11 is outside extent 1"),
-    (lambda x: nl.copy(nl.load(x)[nl.arange(16)[:, None], nl.arange(8)[None, :] - 1]), "index -1 is outside extent 1"),
-    (lambda x: nl.load(x[8 + nl.arange(16)[:, None], nl.arange(8)[None, :]]), "index 23 is outside extent 0"),
-])
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (
+            lambda x: nl.load(x[nl.arange(16)[:, None], 4 + nl.arange(8)[None, :]]),
+            "index 11 is outside extent 1",
+        ),
+        (lambda x: nl.load(x[0:16, 4:12]), "index 11 is outside extent 1"),
+        (
+            lambda x: nl.copy(nl.load(x)[nl.arange(16)[:, None], nl.arange(8)[None, :] - 1]),
+            "index -1 is outside extent 1",
+        ),
+        (
+            lambda x: nl.load(x[8 + nl.arange(16)[:, None], nl.arange(8)[None, :]]),
+            "index 23 is outside extent 0",
+        ),
+    ],
+)
 def test_an_index_past_its_extent_is_an_error(make, words):
     """Also where it would stay inside the tensor's memory."""
 
@@ -293,13 +314,19 @@ def test_products_accumulate(rng, zeros):
 
     @nki.jit
     def kernel(a, b):
-        total = nl.zeros((16, 32), dtype=nl.float32, buffer=nl.psum) if zeros else nl.ndarray((16, 32), dtype=nl.float32, buffer=nl.psum)
+        total = (
+            nl.zeros((16, 32), dtype=nl.float32, buffer=nl.psum)
+            if zeros
+            else nl.ndarray((16, 32), dtype=nl.float32, buffer=nl.psum)
+        )
         for k in nl.affine_range(3):
-            total += nisa.nc_matmul(nl.load(a[64 * k:64 * k + 64]), nl.load(b[64 * k:64 * k + 64]))
+            total += nisa.nc_matmul(nl.load(a[64 * k : 64 * k + 64]), nl.load(b[64 * k : 64 * k + 64]))
         return stored(nl.copy(total))
 
     np.testing.assert_allclose(kernel(a, b), a.T @ b, rtol=1e-4, atol=1e-4)
-    assert not any("memset" in line or "tensor_tensor" in line for line in kernel.record(a, b).sessions[0].trace.text())
+    assert not any(
+        "memset" in line or "tensor_tensor" in line for line in kernel.record(a, b).sessions[0].trace.text()
+    )
 
 
 def test_products_with_a_name_accumulate_and_are_gone(rng):
@@ -326,7 +353,9 @@ def test_accumulation_in_parts_leaves_zeros_elsewhere(rng):
         total = nl.zeros((16, 64), dtype=nl.float32, buffer=nl.psum)
         for half in range(2):
             for k in nl.affine_range(2):
-                total[:, 24 * half:24 * half + 16] += nisa.nc_matmul(nl.load(a[64 * k:64 * k + 64]), nl.load(b[64 * k:64 * k + 64]))
+                total[:, 24 * half : 24 * half + 16] += nisa.nc_matmul(
+                    nl.load(a[64 * k : 64 * k + 64]), nl.load(b[64 * k : 64 * k + 64])
+                )
         return stored(nl.copy(total))
 
     wanted = np.zeros((16, 64), np.float32)

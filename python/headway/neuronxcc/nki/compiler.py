@@ -1,4 +1,5 @@
-"""neuronxcc.nki.compiler: options for the vendor's compiler, which have no effect here, and allocations, of which the place in memory
+"""neuronxcc.nki.compiler: options for the vendor's compiler, which have no effect here, and allocations, of
+which the place in memory
 counts but not the address: tiles are as apart from each other as the kernel's author meant them to be."""
 
 from __future__ import annotations

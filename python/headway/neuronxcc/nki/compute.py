@@ -1,16 +1,19 @@
-"""How value-returning instructions are recorded: a new tile, the pieces of the mask, operands as the recorder takes them."""
+"""How value-returning instructions are recorded: a new tile, the pieces of the mask, operands as the recorder
+takes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from headway.nki import buffers, dtypes, isa
-from headway.nki.language.math import promoted
 from headway.neuronxcc.nki import assign
 from headway.neuronxcc.nki.index import Region, both, boxes, broadcast
-from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.layout import can_start
+from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.tile import Choice, Tile, new_tile
+from headway.nki import buffers, dtypes, isa
+from headway.nki.errors import Unsupported
+from headway.nki.language.math import promoted
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
 
@@ -26,11 +29,15 @@ def result_dtype(dtype, *operands) -> dtypes.DType:
     return found or dtypes.float32
 
 
-def emit(record: Callable, shape, dtype, operands: list, mask=None, buffer=buffers.sbuf, by_dma: bool = False) -> Tile:
-    """A new tile, written by ``record(dst, *operands)`` where the mask holds. Operands that aren't tiles are passed as they are; those
+def emit(
+    record: Callable, shape, dtype, operands: list, mask=None, buffer=buffers.sbuf, by_dma: bool = False
+) -> Tile:
+    """A new tile, written by ``record(dst, *operands)`` where the mask holds. Operands that aren't tiles are
+    passed as they are; those
     with one value a partition are clipped in partitions only.
 
-    A mask over several extents at once: DMA does its rectangles one by one; for other engines, which can't start at any partition,
+    A mask over several extents at once: DMA does its rectangles one by one; for other engines, which can't
+    start at any partition,
     the result of the box around it is copied by a predicate.
     """
     mask, operands = without_masks(mask, operands)
@@ -80,9 +87,23 @@ def predicate_of(region) -> Tile:
     for const, coeffs in region.rest:
         start = const + sum(c * first for c, (first, _) in zip(coeffs, region.ranges))
         chosen = new_tile(shape, dtypes.uint8, buffers.sbuf)
-        isa.affine_select(chosen.native(), [[c, n] for c, n in zip(coeffs[1:], shape[1:])], coeffs[0], predicate.native(), 0.0, "greater_equal", start)
+        isa.affine_select(
+            chosen.native(),
+            [[c, n] for c, n in zip(coeffs[1:], shape[1:])],
+            coeffs[0],
+            predicate.native(),
+            0.0,
+            "greater_equal",
+            start,
+        )
         predicate = chosen
     return predicate
+
+
+def no_mask(name: str, mask) -> None:
+    """Refuses a mask where a function can't take one."""
+    if mask is not None and mask is not True:
+        raise Unsupported(f"{name} with mask=: index the part of the tile that is meant [mask]")
 
 
 def without_masks(mask, operands: list) -> tuple:
@@ -97,10 +118,16 @@ def without_masks(mask, operands: list) -> tuple:
 
 
 def run(record: Callable, tiles: list, mask, shape) -> None:
-    """``record(*tiles)`` for each piece of the mask, on tiles that are there; the first of them is written."""
+    ""
+    """``record(*tiles)`` for each piece of the mask, on tiles that are there; the first one is written."""
     found = pieces(mask, tuple(shape))
     for piece in found if found is not None else [None]:
-        record(*((t if piece is None else t.clipped(piece)).native() if isinstance(t, Tile) else t for t in tiles))
+        record(
+            *(
+                (t if piece is None else t.clipped(piece)).native() if isinstance(t, Tile) else t
+                for t in tiles
+            )
+        )
     if isinstance(tiles[0], Tile):
         assign.wrote(tiles[0])
 
@@ -148,13 +175,34 @@ def binary(op: str, x, y, dtype=None, mask=None, engine=None) -> Tile:
     """x op y: tiles, a tile and a number, or a tile and one value a partition."""
     x, y = number(x), number(y)
     bits = op.startswith("bitwise") or op.endswith("shift")
-    truth = op in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or", "logical_xor")
+    truth = op in (
+        "equal",
+        "not_equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+    )
     kind = dtypes.bool_ if truth and dtype is None else result_dtype(dtype, x, y)
     if isinstance(x, Tile) and isinstance(y, Tile):
         for tile, column, reverse in ((x, y, False), (y, x, True)):
-            if column.per_partition and not tile.per_partition and op != "power" and column.partitions == tile.partitions:
+            if (
+                column.per_partition
+                and not tile.per_partition
+                and op != "power"
+                and column.partitions == tile.partitions
+            ):
                 operand = column if bits else column32(column)
-                return emit(lambda d, t, c: isa.tensor_scalar(d, t, op, c, reverse0=reverse, engine=engine), tile.shape, kind, [tile, operand], mask)
+                return emit(
+                    lambda d, t, c: isa.tensor_scalar(d, t, op, c, reverse0=reverse, engine=engine),
+                    tile.shape,
+                    kind,
+                    [tile, operand],
+                    mask,
+                )
         if buffers.is_psum(x.buffer) and buffers.is_psum(y.buffer):
             y = in_sbuf(y)
         x, y = matched(x, y)
@@ -164,7 +212,13 @@ def binary(op: str, x, y, dtype=None, mask=None, engine=None) -> Tile:
     if dtype is None and not truth and isinstance(value, float) and kind.name not in FLOATS:
         kind = dtypes.float32
     value = int(value) if bits else float(value)
-    return emit(lambda d, t: isa.tensor_scalar(d, t, op, value, reverse0=reverse, engine=engine), tile.shape, kind, [tile], mask)
+    return emit(
+        lambda d, t: isa.tensor_scalar(d, t, op, value, reverse0=reverse, engine=engine),
+        tile.shape,
+        kind,
+        [tile],
+        mask,
+    )
 
 
 def reduction(op, data: Tile, axis, dtype=None, mask=None, negate=False, keepdims=False) -> Tile:
@@ -173,7 +227,11 @@ def reduction(op, data: Tile, axis, dtype=None, mask=None, negate=False, keepdim
     axes = sorted(int(a) + data.ndim if a < 0 else int(a) for a in axes)
     kept = [d for d in range(data.ndim) if d not in axes]
     found = pieces(mask, data.shape)
-    shape = tuple(1 if d in axes else data.shape[d] for d in range(data.ndim)) if keepdims else tuple(data.shape[d] for d in kept)
+    shape = (
+        tuple(1 if d in axes else data.shape[d] for d in range(data.ndim))
+        if keepdims
+        else tuple(data.shape[d] for d in kept)
+    )
     if len(shape) == 1:
         shape += (1,)
     out = new_tile(shape, result_dtype(dtype, data), buffers.sbuf)
@@ -181,12 +239,27 @@ def reduction(op, data: Tile, axis, dtype=None, mask=None, negate=False, keepdim
     for piece in found if found is not None else [None]:
         part = data if piece is None else data.clipped(piece)
         if piece is not None:
-            bounds = [(0, 1) if d in axes else piece[d] for d in range(data.ndim)] if keepdims else [piece[d] for d in kept]
+            bounds = (
+                [(0, 1) if d in axes else piece[d] for d in range(data.ndim)]
+                if keepdims
+                else [piece[d] for d in kept]
+            )
             bounds += [(0, 1)] * (len(shape) - len(bounds))
             inner = out.clipped(tuple(bounds))
         flat, extents = part.permuted(kept + axes).native_of_groups(len(kept))
-        isa.tensor_reduce(inner.native(), op, flat, tuple(range(flat.ndim - extents, flat.ndim)), negate=negate)
-    clipped = None if found is None else [
-        tuple((((0, 1) if d in axes else p[d]) for d in range(data.ndim)) if keepdims else [p[d] for d in kept] + [(0, 1)] * (len(shape) - len(kept))) for p in found
-    ]
+        isa.tensor_reduce(
+            inner.native(), op, flat, tuple(range(flat.ndim - extents, flat.ndim)), negate=negate
+        )
+    clipped = (
+        None
+        if found is None
+        else [
+            tuple(
+                (((0, 1) if d in axes else p[d]) for d in range(data.ndim))
+                if keepdims
+                else [p[d] for d in kept] + [(0, 1)] * (len(shape) - len(kept))
+            )
+            for p in found
+        ]
+    )
     return assign.fresh(out, clipped)

@@ -1,8 +1,9 @@
-"""Index expressions of the older dialect: affine forms over positions, and the masks that comparing them makes.
+"""Index expressions of the older dialect: affine forms over positions, and the masks that comparing them
+makes.
 
-``nl.arange(128)[:, None]`` is an array of 128 x 1 whose element at position (i, j) is i. Everything that kernels do with such arrays
-(adding loop variables, multiplying by numbers, adding two of them) keeps the form ``const + sum(coefficient * position)``, so that is
-what an Index stores.
+``nl.arange(128)[:, None]`` is an array of 128 x 1 whose element at position (i, j) is i. Everything that
+kernels do with such arrays (adding loop variables, multiplying by numbers, adding two of them) keeps the form
+``const + sum(coefficient * position)``, so that is what an Index stores.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ class Index:
                 const += self.coeffs[at] * (int(entry) % self.shape[at])
                 at += 1
             else:
-                raise KernelError(f"an index expression is indexed with slices and None, not {entry!r} [index]")
+                raise KernelError(
+                    f"an index expression is indexed with slices and None, not {entry!r} [index]"
+                )
         shape += self.shape[at:]
         coeffs += self.coeffs[at:]
         return Index(tuple(shape), const, tuple(coeffs))
@@ -99,7 +102,9 @@ class Index:
         # Along an extent of 1 that is repeated the value stays.
         own = (1,) * (len(shape) - self.ndim) + self.shape
         its = (1,) * (len(shape) - other.ndim) + other.shape
-        coeffs = tuple((a if x != 1 else 0) + (b if y != 1 else 0) for a, b, x, y in zip(mine, others, own, its))
+        coeffs = tuple(
+            (a if x != 1 else 0) + (b if y != 1 else 0) for a, b, x, y in zip(mine, others, own, its)
+        )
         return Index(shape, self.const + other.const, coeffs)
 
     __radd__ = __add__
@@ -117,20 +122,27 @@ class Index:
         if isinstance(other, _WHOLE):
             return Index(self.shape, self.const * int(other), tuple(c * int(other) for c in self.coeffs))
         if isinstance(other, Index):
-            raise Unsupported("the product of two index expressions isn't affine: write an index as a sum of multiples of aranges [index]")
+            raise Unsupported(
+                "the product of two index expressions isn't affine: write an index as a sum of "
+                "multiples of aranges [index]"
+            )
         return NotImplemented
 
     __rmul__ = __mul__
 
     def _not_affine(self, other):
         raise Unsupported(
-            "//, % and / of an index expression aren't affine: reshape the tile, or use one arange for each part of the index [index]"
+            "//, % and / of an index expression aren't affine: reshape the tile, or use one "
+            "arange for each part of the index [index]"
         )
 
     __floordiv__ = __mod__ = __truediv__ = _not_affine
 
     def __bool__(self) -> bool:
-        raise KernelError("control flow depends on nl.arange, whose elements are all indices at once; use mask= [index-control-flow]")
+        raise KernelError(
+            "control flow depends on nl.arange, whose elements are all indices at once; use "
+            "mask= [index-control-flow]"
+        )
 
     def _compared(self, other, at_least: bool, extra: int):
         if not isinstance(other, (Index, *_WHOLE)):
@@ -164,7 +176,9 @@ class Index:
 
 
 def arange(*bounds) -> Index:
-    """``nl.arange(stop)`` or ``nl.arange(start, stop[, step])``: used as an index with new axes, ``[:, None]``."""
+    """``nl.arange(stop)`` or ``nl.arange(start, stop[, step])``: used as an index with new axes, ``[:,
+    None]``.
+    """
     steps = range(*(int(b) for b in bounds))
     return Index((len(steps),), steps.start, (steps.step,))
 
@@ -206,7 +220,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Region:
-    """Where a mask holds, within a shape: ``ranges``, (first, end) a dimension, and there ``rest``, conditions over several dimensions."""
+    """Where a mask holds, within a shape: ``ranges``, (first, end) a dimension, and there ``rest``,
+    conditions over several dimensions.
+    """
 
     ranges: tuple
     rest: tuple = field(default=())
@@ -216,7 +232,9 @@ class Region:
         return tuple(end - first for first, end in self.ranges)
 
     def is_all_of(self, shape: tuple) -> bool:
-        return not self.rest and all(first == 0 and end == extent for (first, end), extent in zip(self.ranges, shape))
+        return not self.rest and all(
+            first == 0 and end == extent for (first, end), extent in zip(self.ranges, shape)
+        )
 
 
 class Mask:
@@ -241,7 +259,10 @@ class Mask:
         return True
 
     def __or__(self, other):
-        raise Unsupported("a mask joined with | isn't one piece: split the call in two, each with a mask joined with & [mask]")
+        raise Unsupported(
+            "a mask joined with | isn't one piece: split the call in two, each with a mask "
+            "joined with & [mask]"
+        )
 
     def __repr__(self) -> str:
         return "<mask " + " & ".join(f"({c.index} {c.compare} 0)" for c in self.conditions) + ">"
@@ -252,7 +273,9 @@ class Mask:
         rest = []
         for condition in self.conditions:
             if condition.compare == "not_equal":
-                raise Unsupported("a mask with != isn't one piece: split the call in two, with < and > [mask]")
+                raise Unsupported(
+                    "a mask with != isn't one piece: split the call in two, with < and > [mask]"
+                )
             coeffs = aligned(condition.index, shape)
             const = condition.index.const
             rest.append((const, coeffs))
@@ -264,7 +287,8 @@ class Mask:
 def aligned(index: Index, shape: tuple) -> tuple:
     """The coefficients of an index over the dimensions of a tile of ``shape``.
 
-    Of fewer dimensions, its first one is the tile's first, the others are the tile's last; where it has an extent it must be the tile's.
+    Of fewer dimensions, its first one is the tile's first, the others are the tile's last; where it has an
+    extent it must be the tile's.
     """
     dims, coeffs = list(index.shape), list(index.coeffs)
     while len(dims) > len(shape) and dims[0] == 1 and len(dims) > 1:
@@ -272,7 +296,7 @@ def aligned(index: Index, shape: tuple) -> tuple:
         coeffs.pop(0)
     if len(dims) > len(shape):
         extra = [k for k, extent in enumerate(dims) if extent == 1]
-        for k in reversed(extra[len(extra) - (len(dims) - len(shape)):]):
+        for k in reversed(extra[len(extra) - (len(dims) - len(shape)) :]):
             dims.pop(k)
             coeffs.pop(k)
     if len(dims) < len(shape):
@@ -282,9 +306,14 @@ def aligned(index: Index, shape: tuple) -> tuple:
     for extent, coefficient, wanted in zip(dims, coeffs, shape):
         if coefficient and extent not in (1, wanted) and wanted != 1:
             raise KernelError(
-                f"a mask over {list(index.shape)} doesn't fit a tile of {list(shape)}: compare the index expressions of the tile's own index [mask]"
+                f"a mask over {list(index.shape)} doesn't fit a tile of {list(shape)}: compare "
+                "the index expressions of the tile's own index [mask]"
             )
-    return tuple(c if extent != 1 else 0 for c, extent in zip(coeffs, dims)) if len(dims) == len(shape) else _misfit(index, shape)
+    return (
+        tuple(c if extent != 1 else 0 for c, extent in zip(coeffs, dims))
+        if len(dims) == len(shape)
+        else _misfit(index, shape)
+    )
 
 
 def _misfit(index: Index, shape: tuple):
@@ -292,13 +321,17 @@ def _misfit(index: Index, shape: tuple):
 
 
 def narrowed(ranges: list, conditions: list) -> Region | None:
-    """The smallest box that holds all of ``const + sum(coefficient * position) >= 0``, and the conditions that the box doesn't imply."""
+    """The smallest box that holds all of ``const + sum(coefficient * position) >= 0``, and the conditions
+    that the box doesn't imply.
+    """
     ranges = list(ranges)
     changed = True
     while changed:
         changed = False
         for const, coeffs in conditions:
-            greatest = const + sum(c * (end - 1 if c > 0 else first) for c, (first, end) in zip(coeffs, ranges))
+            greatest = const + sum(
+                c * (end - 1 if c > 0 else first) for c, (first, end) in zip(coeffs, ranges)
+            )
             if greatest < 0:
                 return None
             for k, c in enumerate(coeffs):
@@ -327,8 +360,14 @@ def boxes(region: Region):
     if not region.rest:
         yield region.ranges
         return
-    involved = {k for _, coeffs in region.rest for k, c in enumerate(coeffs) if c and region.ranges[k][1] - region.ranges[k][0] > 1}
-    # Slices of the shortest dimension make the fewest pieces; partitions, the first one, are best left together.
+    involved = {
+        k
+        for _, coeffs in region.rest
+        for k, c in enumerate(coeffs)
+        if c and region.ranges[k][1] - region.ranges[k][0] > 1
+    }
+    # Slices of the shortest dimension make the fewest pieces; partitions, the first one, are best left
+    # together.
     axis = min(involved, key=lambda k: (k == 0, region.ranges[k][1] - region.ranges[k][0]))
     first, end = region.ranges[axis]
     for at in range(first, end):
@@ -347,7 +386,9 @@ def region_of(mask, shape: tuple) -> Region | None:
         return mask.region(shape)
     if isinstance(mask, (bool, np.bool_)):
         return Region(tuple((0, extent) for extent in shape)) if mask else None
-    raise KernelError(f"mask= takes comparisons of index expressions joined with &, not {type(mask).__name__} [mask]")
+    raise KernelError(
+        f"mask= takes comparisons of index expressions joined with &, not {type(mask).__name__} [mask]"
+    )
 
 
 def both(a, b):

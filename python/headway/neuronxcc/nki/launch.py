@@ -6,11 +6,11 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from headway.neuronxcc.nki.tile import Tile, new_tile, tile_over
 from headway.nki import buffers, isa, profiling
 from headway.nki import kernel as kernels
 from headway.nki.errors import InputError, KernelError
 from headway.nki.trace import session
-from headway.neuronxcc.nki.tile import Tile, new_tile, tile_over
 
 
 @dataclass
@@ -27,7 +27,9 @@ def _returned(value):
         if not buffers.is_hbm(value.buffer):
             # A simulator may be asked for a tile; on the chip results lie in HBM.
             out = new_tile(value.shape, value.dtype, buffers.shared_hbm)
-            isa.dma_copy(out.native(), source.native() if buffers.is_sbuf(value.buffer) else _to_sbuf(value).native())
+            isa.dma_copy(
+                out.native(), source.native() if buffers.is_sbuf(value.buffer) else _to_sbuf(value).native()
+            )
             source = out
         return Returned(source.native(), value.shape)
     return value
@@ -88,12 +90,17 @@ class OldRecording(kernels.Recording):
             return super().execute()
         except KernelError as error:
             # NumPy's words for a row out of bounds, which kernels of this dialect expect from its simulator.
-            found = re.search(r"index (-?\d+) of row \d+ reaches bytes (-?\d+) to -?\d+ of '([^']*)', which has (\d+)", str(error))
+            found = re.search(
+                r"index (-?\d+) of row \d+ reaches bytes (-?\d+) to -?\d+ of '([^']*)', which has (\d+)",
+                str(error),
+            )
             if found is None:
                 raise
             first, name, size = int(found[2]), found[3], int(found[4])
             element = self.sessions[0].memo.get("bytes of an element", {}).get(name, 1)
-            raise IndexError(f"index {first // element} is out of bounds for axis 0 with size {size // element}") from error
+            raise IndexError(
+                f"index {first // element} is out of bounds for axis 0 with size {size // element}"
+            ) from error
 
 
 class OldKernel(kernels.Kernel):
@@ -143,7 +150,9 @@ def jit(function=None, *, platform_target=None, **_options):
         return function
     if isinstance(function, kernels.Kernel):
         function = function.func
-    platform = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}.get(platform_target, platform_target)
+    platform = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}.get(
+        platform_target, platform_target
+    )
     return OldKernel(function, platform=platform)
 
 
@@ -153,7 +162,9 @@ def baremetal(function=None, **_options):
 
 
 def benchmark(function=None, **options):
-    """Runs a kernel and measures it: ``.benchmark_result.nc_latency.get_latency_percentile(p)`` in microseconds."""
+    """Runs a kernel and measures it: ``.benchmark_result.nc_latency.get_latency_percentile(p)`` in
+    microseconds.
+    """
     return (lambda f: OldProfiled(f, options)) if function is None else OldProfiled(function, options)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headway.nki.errors import KernelError
 from headway.neuronxcc.nki.index import Grid
+from headway.nki.errors import KernelError
 
 
 @dataclass(slots=True)
@@ -88,7 +88,9 @@ def joined(free: list) -> list:
 
 
 def split(dims: list[Dim], shape: list, tile) -> list[Dim]:
-    """Dims of new extents over the elements of old ones, which must continue each other where they are joined."""
+    """Dims of new extents over the elements of old ones, which must continue each other where they are
+    joined.
+    """
     result: list[Dim] = []
     old = [d for d in dims if d.size != 1]
     at = 0
@@ -121,7 +123,11 @@ def split(dims: list[Dim], shape: list, tile) -> list[Dim]:
         inner = used[-1]
         count = inner.size
         for d in reversed(used[:-1]):
-            if (d.block, d.partition, d.element) != (inner.block * count, inner.partition * count, inner.element * count):
+            if (d.block, d.partition, d.element) != (
+                inner.block * count,
+                inner.partition * count,
+                inner.element * count,
+            ):
                 raise KernelError(f"{tile!r}: extents that are merged don't continue each other [view]")
             count *= d.size
         scale = 1

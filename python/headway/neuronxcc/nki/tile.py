@@ -1,6 +1,8 @@
-"""Tiles of the older dialect: tensors with block dimensions, index expressions, values that instructions return.
+"""Tiles of the older dialect: tensors with block dimensions, index expressions, values that instructions
+return.
 
-A tile knows where each of its elements lies by strides of its own; ``native`` is the same as a tensor of the recorder.
+A tile knows where each of its elements lies by strides of its own; ``native`` is the same as a tensor of the
+recorder.
 """
 
 from __future__ import annotations
@@ -9,16 +11,12 @@ import functools
 import sys
 from dataclasses import dataclass
 
-import numpy as np
-
-from headway import _chip
-from headway.nki import buffers, dtypes, isa
+from headway.neuronxcc.nki.index import Index, Mask, both, broadcast
+from headway.neuronxcc.nki.layout import Dim, can_start, expanded, joined, split, taken
+from headway.neuronxcc.nki.storage import Native, Storage
+from headway.nki import buffers, dtypes
 from headway.nki.errors import KernelError, Unsupported
 from headway.nki.trace import session
-from headway.neuronxcc.nki.index import Index, Mask, both, broadcast
-from headway.neuronxcc.nki.layout import Dim, can_start, expanded, joined, open_boxes, split, taken
-
-Native = _chip.Tensor
 
 
 class ParDim(int):
@@ -27,7 +25,9 @@ class ParDim(int):
 
 @dataclass(slots=True)
 class Limit:
-    """An index of an extent that leaves it: ``const + sum(coeffs * position)`` along ``axis``, which has ``extent`` elements."""
+    """An index of an extent that leaves it: ``const + sum(coeffs * position)`` along ``axis``, which has
+    ``extent`` elements.
+    """
 
     const: int
     coeffs: tuple
@@ -37,7 +37,8 @@ class Limit:
 
 @dataclass(slots=True)
 class Choice:
-    """How the elements of a result that a mask over several extents keeps are told from others: inside ``box`` they are those of
+    """How the elements of a result that a mask over several extents keeps are told from others: inside
+    ``box`` they are those of
     ``values`` where ``predicate`` is 1. Both are tiles of the box."""
 
     box: tuple
@@ -47,7 +48,9 @@ class Choice:
 
 @dataclass(slots=True)
 class Recorded:
-    """Of a result that an instruction has just made: how many instructions there were then, and what of it was written."""
+    """Of a result that an instruction has just made: how many instructions there were then, and what of it
+    was written.
+    """
 
     instructions: int
     pieces: list | None = None  # boxes; None: all
@@ -55,89 +58,19 @@ class Recorded:
     choice: Choice | None = None
 
 
-class Storage:
-    """Blocks of memory that a tile looks into; a block's tensor is declared when it is first used."""
-
-    def __init__(self, blocks: int, partitions: int, row: int, dtype, buffer, name: str = "", fill=None, tensor=None):
-        self.blocks = blocks
-        self.partitions = partitions
-        self.row = row  # elements of a partition, or of all HBM
-        self.dtype = dtype
-        self.buffer = buffer
-        self.name = name
-        self.fill = fill  # what new blocks hold; None: nothing
-        self.tensors: dict[int, Native] = {} if tensor is None else {0: tensor}
-        self.unfilled: set[int] = set()  # PSUM blocks whose zeros are not written yet
-        self.settled: set[int] = set()  # those whose zeros are written
-        self.covered: dict[int, np.ndarray] = {}  # of both, the elements that products have written since; absent: none
-        self.mixed: set[int] = set()  # blocks that something else than products has written
-        self.on_chip = buffers.is_on_chip(buffer)
-
-    def tensor(self, block: int) -> Native:
-        found = self.tensors.get(block)
-        if found is None:
-            shape = (self.partitions, self.row) if self.on_chip else (self.row,)
-            found = session().declare(shape, self.dtype, self.buffer, self.name)
-            self.tensors[block] = found
-            if self.fill is not None:
-                if buffers.is_psum(self.buffer) and self.fill == 0:
-                    self.unfilled.add(block)  # a product overwrites at its first time
-                else:
-                    from headway.nki.language.memory import fill
-
-                    fill(found, self.fill)
-        return found
-
-    def __repr__(self) -> str:
-        return self.name or "a tile"
-
-    def settle(self, block: int) -> None:
-        """Writes zeros that were put off, where no product has written since."""
-        if block not in self.unfilled:
-            return
-        self.unfilled.discard(block)
-        self.settled.add(block)
-        zero = 0.0 if self.dtype.dtype.kind not in "iu" else 0
-        covered = self.covered.get(block)
-        if covered is None:
-            isa.memset(self.tensors[block], zero)
-            return
-        for rows, columns in open_boxes(covered):
-            isa.memset(self.tensors[block][rows.start:rows.stop, columns.start:columns.stop], zero)
-
-    def cover(self, tile: Tile) -> None:
-        """A product wrote ``tile``, a part of one of the blocks."""
-        block = tile.block
-        if block not in self.unfilled and block not in self.settled:
-            return
-        if tile.size < self.partitions * self.row:
-            covered = self.covered.setdefault(block, np.zeros((self.partitions, self.row), bool))
-            self._part(covered, tile)[...] = True
-            if not covered.all():
-                return
-        self.unfilled.discard(block)
-        self.settled.discard(block)
-        self.covered.pop(block, None)
-
-    def written_by_products(self, tile: Tile) -> bool | None:
-        """Of a block whose zeros were written: whether products have written all (None: some, False: none) of ``tile`` since."""
-        covered = self.covered.get(tile.block)
-        if covered is None:
-            return False
-        part = self._part(covered, tile)
-        return True if part.all() else None if part.any() else False
-
-    @staticmethod
-    def _part(of_block: np.ndarray, tile: Tile) -> np.ndarray:
-        step = of_block.strides
-        return np.lib.stride_tricks.as_strided(of_block[tile.partition:, tile.element:], tile.shape,
-                                               [d.partition * step[0] + d.element * step[1] for d in tile.dims])
-
-
 class Tile:
     """A view of storage: dims, and where its first element lies."""
 
-    def __init__(self, storage: Storage, dims: list[Dim], block: int = 0, partition: int = 0, element: int = 0, dtype=None, rows=None):
+    def __init__(
+        self,
+        storage: Storage,
+        dims: list[Dim],
+        block: int = 0,
+        partition: int = 0,
+        element: int = 0,
+        dtype=None,
+        rows=None,
+    ):
         self.storage = storage
         self.dims = dims
         self.block = block
@@ -198,14 +131,18 @@ class Tile:
     def __bool__(self) -> bool:
         if not self.on_chip:
             return True  # an argument that was given: ``if bias:``
-        raise TypeError("a tile has no truth value while a kernel is recorded: its elements are known only when it runs")
+        raise TypeError(
+            "a tile has no truth value while a kernel is recorded: its elements are known only when it runs"
+        )
 
     def __iter__(self):
         raise TypeError("a tile can't be iterated over")
 
     # --- Views ---
 
-    def _with(self, dims: list[Dim], block: int, partition: int, element: int, limits: list[Limit] | None = None) -> Tile:
+    def _with(
+        self, dims: list[Dim], block: int, partition: int, element: int, limits: list[Limit] | None = None
+    ) -> Tile:
         if limits is None:
             self.check_limits()  # they can't be followed through other views
             limits = []
@@ -223,11 +160,18 @@ class Tile:
     def check_limits(self) -> None:
         """KernelError where an index leaves its extent."""
         for limit in self.limits:
-            reach = [limit.const + sum(c * (d.size - 1) for c, d in zip(limit.coeffs, self.dims) if (c > 0) == upper) for upper in (False, True)]
+            reach = [
+                limit.const
+                + sum(c * (d.size - 1) for c, d in zip(limit.coeffs, self.dims) if (c > 0) == upper)
+                for upper in (False, True)
+            ]
             if reach[0] < 0 or reach[1] >= limit.extent:
                 wrong = reach[0] if reach[0] < 0 else reach[1]
-                raise KernelError(f"index {wrong} is outside extent {limit.axis} of {self.storage!r}, which is {limit.extent}; "
-                                  "mask= leaves elements out [out-of-bounds]")
+                raise KernelError(
+                    f"index {wrong} is outside extent {limit.axis} of {self.storage!r}, which is "
+                    f"{limit.extent}; "
+                    "mask= leaves elements out [out-of-bounds]"
+                )
 
     def __getitem__(self, key) -> Tile:
         if isinstance(key, (Mask, bool)):
@@ -253,7 +197,10 @@ class Tile:
             if count is not None:
                 dims.append(Dim(count, dim.block * step, dim.partition * step, dim.element * step))
             d += 1
-        limits = [Limit(start, tuple(step if k == place else 0 for k in range(len(dims))), extent, axis) for place, start, step, extent, axis in past]
+        limits = [
+            Limit(start, tuple(step if k == place else 0 for k in range(len(dims))), extent, axis)
+            for place, start, step, extent, axis in past
+        ]
         self.check_limits()
         return self._with(dims, block, partition, element, limits)
 
@@ -265,13 +212,19 @@ class Tile:
             raise Unsupported("indices given by tiles in two dimensions")
         rank = max([e.ndim for e in exprs] + [2 if tiles else 1])
         # Slices behind the index expressions take positions of their own behind theirs, as in NumPy.
-        ranges = [(i, k) for i, k in enumerate(key) if isinstance(k, slice) or (hasattr(k, "size") and not isinstance(k, (Index, Tile)))]
+        ranges = [
+            (i, k)
+            for i, k in enumerate(key)
+            if isinstance(k, slice) or (hasattr(k, "size") and not isinstance(k, (Index, Tile)))
+        ]
         shapes = [(1,) * (rank - e.ndim) + e.shape for e in exprs]
         if tiles:
             shapes.append(tuple([tiles[0].size] + [1] * (rank - 1)))
         shape = list(functools.reduce(broadcast, shapes))
         if ranges and ranges[0][0] != len(key) - len(ranges):
-            raise KernelError(f"{self!r}: slices among index expressions: write them as nl.arange too, or last [index]")
+            raise KernelError(
+                f"{self!r}: slices among index expressions: write them as nl.arange too, or last [index]"
+            )
         full = rank + len(ranges)
         sizes = shape + [0] * len(ranges)
         block, partition, element = self.block, self.partition, self.element
@@ -287,7 +240,11 @@ class Tile:
                 continue
             if isinstance(k, Index):
                 # Along an extent of 1 that others repeat the index stays.
-                terms = [(rank - k.ndim + place, c) for place, (c, n) in enumerate(zip(k.coeffs, k.shape)) if n != 1]
+                terms = [
+                    (rank - k.ndim + place, c)
+                    for place, (c, n) in enumerate(zip(k.coeffs, k.shape))
+                    if n != 1
+                ]
                 const = k.const
             elif any(i == d for i, _ in ranges):
                 place = rank + [i for i, _ in ranges].index(d)
@@ -305,7 +262,10 @@ class Tile:
             coeffs = [0] * full
             for place, coeff in terms:
                 coeffs[place] += coeff
-            reach = [const + sum(c * (n - 1) for c, n in zip(coeffs, sizes) if (c > 0) == upper and c) for upper in (False, True)]
+            reach = [
+                const + sum(c * (n - 1) for c, n in zip(coeffs, sizes) if (c > 0) == upper and c)
+                for upper in (False, True)
+            ]
             if reach[0] < 0 or reach[1] >= dim.size:
                 limits.append(Limit(const, tuple(coeffs), dim.size, d))  # a mask may leave that out
             for place, coeff in terms:
@@ -336,8 +296,19 @@ class Tile:
             partition += dim.partition * start
             element += dim.element * start
             dims.append(Dim(stop - start, dim.block, dim.partition, dim.element))
-        limits = [Limit(limit.const + sum(c * (0 if d.size == 1 else start) for c, d, (start, _) in zip(limit.coeffs, self.dims, piece)), limit.coeffs,
-                        limit.extent, limit.axis) for limit in self.limits]
+        limits = [
+            Limit(
+                limit.const
+                + sum(
+                    c * (0 if d.size == 1 else start)
+                    for c, d, (start, _) in zip(limit.coeffs, self.dims, piece)
+                ),
+                limit.coeffs,
+                limit.extent,
+                limit.axis,
+            )
+            for limit in self.limits
+        ]
         if self.rows is not None:
             index, step, limit = self.rows
             result = self._with(dims, block, partition, element, limits)
@@ -371,7 +342,9 @@ class Tile:
             new[new.index(-1)] = self.size // known
         if self.on_chip and new and self.dims and self.dims[0].partition:
             if new[0] != self.dims[0].size:
-                raise KernelError(f"{self!r}: reshaping keeps the partitions, {self.dims[0].size}, not {new[0]} [view]")
+                raise KernelError(
+                    f"{self!r}: reshaping keeps the partitions, {self.dims[0].size}, not {new[0]} [view]"
+                )
             dims = [self.dims[0]] + split(self.dims[1:], new[1:], self)
         else:
             dims = split(self.dims, new, self)
@@ -406,15 +379,21 @@ class Tile:
     # --- The recorder's tensor ---
 
     def native(self, settle: bool = True) -> Native:
-        """The same elements as a tensor: partitions first, then the other extents in order, joined where they continue each other."""
+        """The same elements as a tensor: partitions first, then the other extents in order, joined where they
+        continue each other.
+        """
         storage = self.storage
         if self.moved:
             raise KernelError(f"{self!r}: {self.moved} [moved]")
         if self.mask is not None:
-            raise Unsupported(f"{self!r} is indexed with a mask: this function takes it as mask= instead [mask]")
+            raise Unsupported(
+                f"{self!r} is indexed with a mask: this function takes it as mask= instead [mask]"
+            )
         self.check_limits()
         if any(d.block for d in self.dims if d.size > 1):
-            raise Unsupported(f"{self!r} spans blocks: an instruction works on one block, index the block dimensions")
+            raise Unsupported(
+                f"{self!r} spans blocks: an instruction works on one block, index the block dimensions"
+            )
         if not 0 <= self.block < storage.blocks:
             raise KernelError(f"block {self.block} of {self!r}: there are {storage.blocks} [index]")
         tensor = storage.tensor(self.block)
@@ -424,15 +403,22 @@ class Tile:
         if len(rows) > 1:
             raise KernelError(f"{self!r}: two of its extents lie on partitions [index]")
         if rows and (rows[0].element or next(d for d in self.dims if d.size > 1) is not rows[0]):
-            raise KernelError(f"{self!r}: partitions are a tile's leading extent and no other: nl.transpose or nl.load_transpose2d turn it [leading-partition]")
+            raise KernelError(
+                f"{self!r}: partitions are a tile's leading extent and no other: nl.transpose or "
+                "nl.load_transpose2d turn it [leading-partition]"
+            )
         free = [(d.element, d.size) for d in self.dims if not (d.partition and d.size > 1) and d.size > 1]
         if not storage.on_chip and self.rows is not None:
             return self._gathered(tensor)
         free = joined(free)
         if storage.on_chip:
             if rows and rows[0].partition != 1:
-                raise KernelError(f"{self!r}: partitions are taken one after another, not by {rows[0].partition} [view]")
-            pattern = [[storage.row, rows[0].size if rows else 1]] + [[step, n] for step, n in free or [(1, 1)]]
+                raise KernelError(
+                    f"{self!r}: partitions are taken one after another, not by {rows[0].partition} [view]"
+                )
+            pattern = [[storage.row, rows[0].size if rows else 1]] + [
+                [step, n] for step, n in free or [(1, 1)]
+            ]
             offset = self.partition * storage.row + self.element
             if storage.tensors[self.block].trace is not session().trace:
                 raise KernelError(f"{self!r} belongs to another call of a kernel [foreign]")
@@ -447,13 +433,24 @@ class Tile:
         if whole.is_dynamic or whole.shape == self.shape:
             return whole
         offset = self.partition * self.storage.row + self.element if self.on_chip else self.element
-        pattern = [[self.storage.row if d.partition or (i == 0 and self.on_chip) else d.element, d.size] for i, d in enumerate(self.dims)]
+        pattern = [
+            [self.storage.row if d.partition or (i == 0 and self.on_chip) else d.element, d.size]
+            for i, d in enumerate(self.dims)
+        ]
         return whole.ap(pattern, offset=offset)
 
     def native_of_groups(self, first: int) -> tuple[Native, int]:
-        """The same, with the extents from ``first`` on apart from those before; and how many they are in the tensor."""
+        """The same, with the extents from ``first`` on apart from those before; and how many they are in the
+        tensor.
+        """
         whole = self.native()
-        kept = joined([(d.element, d.size) for d in self.dims[:first] if not (d.partition and d.size > 1) and d.size > 1])
+        kept = joined(
+            [
+                (d.element, d.size)
+                for d in self.dims[:first]
+                if not (d.partition and d.size > 1) and d.size > 1
+            ]
+        )
         rest = joined([(d.element, d.size) for d in self.dims[first:] if d.size > 1]) or [(1, 1)]
         rows = [d for d in self.dims[:first] if d.partition and d.size > 1]
         pattern = [[self.storage.row, rows[0].size if rows else 1]] + [[s, n] for s, n in kept + rest]
@@ -467,7 +464,12 @@ class Tile:
         session().memo.setdefault("bytes of an element", {})[tensor.name] = self.dtype.itemsize
         free = joined([(d.element, d.size) for d in self.dims[1:] if d.size > 1]) or [(1, 1)]
         flat = tensor.reshape((self.storage.row // step, step)) if self.storage.row % step == 0 else tensor
-        return flat.ap([[step, self.dims[0].size]] + [[s, n] for s, n in free], offset=self.element, vector_offset=column, indirect_dim=0)
+        return flat.ap(
+            [[step, self.dims[0].size]] + [[s, n] for s, n in free],
+            offset=self.element,
+            vector_offset=column,
+            indirect_dim=0,
+        )
 
     # --- Assignment (assign.py) ---
 
@@ -501,7 +503,9 @@ def _dims_of(shape: tuple) -> list[Dim]:
 
 
 def new_tile(shape, dtype, buffer, name: str = "", fill=None) -> Tile:
-    """A new tile. On chip the extent marked with par_dim, or else the first, lies on partitions; those before it are blocks."""
+    """A new tile. On chip the extent marked with par_dim, or else the first, lies on partitions; those before
+    it are blocks.
+    """
     shape = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
     dtype = dtypes.dtype_of(dtype)
     buffer = buffers.buffer_of(buffer)
@@ -522,7 +526,7 @@ def new_tile(shape, dtype, buffer, name: str = "", fill=None) -> Tile:
         blocks *= int(n)
     row = 1
     free: list[Dim] = []
-    for n in reversed(shape[at + 1:]):
+    for n in reversed(shape[at + 1 :]):
         free.insert(0, Dim(int(n), element=row))
         row *= int(n)
     partitions = int(shape[at])

@@ -1,13 +1,40 @@
-"""neuronxcc.nki.isa: instructions that return their result. Each is recorded as the instruction of the same name in headway.nki.isa.
+"""neuronxcc.nki.isa: instructions that return their result. Each is recorded as the instruction of the same
+name in headway.nki.isa.
 
 ``mask`` keeps the part of the result where it holds; ``dtype`` is the result's.
 """
 
 from __future__ import annotations
 
+from headway.neuronxcc.nki import assign
+from headway.neuronxcc.nki.compute import (
+    column32,
+    emit,
+    in_sbuf,
+    matched,
+    no_mask,
+    number,
+    reduction,
+    result_dtype,
+    run,
+)
+from headway.neuronxcc.nki.index import Index, Mask, aligned
+from headway.neuronxcc.nki.isa import constants  # noqa: F401
+from headway.neuronxcc.nki.isa.constants import (  # noqa: F401
+    dge_mode,
+    dma_engine,
+    engine,
+    matmul_perf_mode,
+    oob_mode,
+    reduce_cmd,
+)
+from headway.neuronxcc.nki.isa.dma import dma_copy, dma_transpose  # noqa: F401
+from headway.neuronxcc.nki.isa.products import nc_matmul, nc_transpose  # noqa: F401
+from headway.neuronxcc.nki.pieces import pieces
+from headway.neuronxcc.nki.tile import Tile, new_tile
 from headway.nki import buffers, dtypes
 from headway.nki import isa as _isa
-from headway.nki.errors import KernelError, Unsupported
+from headway.nki.errors import Unsupported
 from headway.nki.isa.constants import (  # noqa: F401
     NkiValidationError,
     get_nc_version,
@@ -19,142 +46,40 @@ from headway.nki.isa.constants import (  # noqa: F401
     unknown_engine,
     vector_engine,
 )
-from headway.neuronxcc.nki import assign
-from headway.neuronxcc.nki.compute import binary, column32, emit, in_sbuf, matched, number, reduction, result_dtype, run
-from headway.neuronxcc.nki.index import Index, Mask, aligned
-from headway.neuronxcc.nki.pieces import pieces, region_in
-from headway.neuronxcc.nki.isa import constants  # noqa: F401
-from headway.neuronxcc.nki.isa.constants import dge_mode, dma_engine, engine, matmul_perf_mode, oob_mode, reduce_cmd  # noqa: F401
-from headway.neuronxcc.nki.tile import Tile, new_tile
 
 _engine = engine
 
 
-def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onezero=False, is_transpose=False, tile_position=(), tile_size=(),
-              perf_mode=None, mask=None, dtype=None, is_moving_zero=None):
-    """stationary [K, M]^T moving [K, N] in PSUM, float32."""
-    if perf_mode in ("double_row_gen3", "double_row"):
-        perf_mode = matmul_perf_mode.double_row
-    double = perf_mode == matmul_perf_mode.double_row
-    columns, rows = stationary.size // stationary.partitions, moving.size // moving.partitions
-    free = moving.shape[2:] if double else moving.shape[1:] if moving.dims[0].partition else (rows,)
-    if double:
-        columns, rows = columns // 2, rows // 2
-    shape = (columns, *free) if free else (columns, rows)
-    kind = stationary.dtype if is_transpose else dtypes.float32
-    out = new_tile(shape, kind, buffers.psum)
-    written = None
-    stationary, moving, box = _clipped_operands(stationary, moving, mask, len(free) or 1)
-    if box is not None and box != tuple((0, n) for n in out.shape):
-        written = [box]
-    target = out if written is None else out.clipped(written[0])
-
-    def native(tile):
-        if not double:
-            return tile.native()
-        whole = tile.native()
-        return whole if whole.ndim >= 3 else whole.reshape((whole.shape[0], 2, whole.size // whole.shape[0] // 2))
-
-    if box is None or all(first < end for first, end in box):
-        _isa.nc_matmul(target.native(), native(stationary), native(moving), is_stationary_onezero,
-                       is_moving_onezero if is_moving_zero is None else is_moving_zero, is_transpose, None, tile_position or None, tile_size or None,
-                       perf_mode or matmul_perf_mode.none)
-    else:
-        written = []
-    product = assign.fresh(out, written, product=not is_transpose)
-    if dtype is not None and dtypes.dtype_of(dtype) is not out.dtype:
-        return tensor_copy(product, dtype=dtype)
-    return product
-
-
-def _clipped_operands(stationary, moving, mask, free: int) -> tuple:
-    """Both operands of a product where masks hold, and the box of the result that is written (None: all of it).
-
-    A mask that was given as mask= is over the moving operand's extents, or, where it only fits that, over the stationary one's. Of the
-    contraction both are cut.
-    """
-    ranges = {}
-    for name, tile in (("stationary", stationary), ("moving", moving)):
-        if tile.mask is not None:
-            ranges[name] = _box(tile.mask, tile.shape)
-    stationary, moving = stationary.masked(None), moving.masked(None)
-    if mask is not None and mask is not True:
-        name = _masked_operand(mask, stationary, moving)
-        found = _box(mask, {"stationary": stationary, "moving": moving}[name].shape)
-        known = ranges.get(name)
-        ranges[name] = found if known is None else tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(found, known))
-    if not ranges:
-        return stationary, moving, None
-    of_stationary = ranges.get("stationary") or tuple((0, n) for n in stationary.shape)
-    of_moving = ranges.get("moving") or tuple((0, n) for n in moving.shape)
-    contraction = (max(of_stationary[0][0], of_moving[0][0]), min(of_stationary[0][1], of_moving[0][1]))
-    of_stationary, of_moving = (contraction, *of_stationary[1:]), (contraction, *of_moving[1:])
-    if len(of_stationary) != 2 and of_stationary[1:] != tuple((0, n) for n in stationary.shape[1:]):
-        raise Unsupported("nc_matmul with a mask over a stationary operand of several free extents [mask]")
-    rows = of_stationary[1] if len(of_stationary) == 2 else (0, stationary.size // stationary.partitions)
-    box = (rows, *of_moving[-free:])
-    if any(first >= end for first, end in (contraction, *box)):
-        return stationary, moving, ((0, 0),) * len(box)
-    return stationary.clipped(of_stationary), moving.clipped(of_moving), box
-
-
-def _box(mask, shape) -> tuple:
-    region = region_in(mask, shape)
-    if region is None:
-        return ((0, 0),) * len(shape)
-    if region.rest:
-        raise Unsupported("nc_matmul with a mask over several extents at once: mask its result with nisa.affine_select [mask]")
-    return region.ranges
-
-
-def _masked_operand(mask, stationary, moving) -> str:
-    if not isinstance(mask, Mask):
-        return "moving"
-
-    def fits(tile) -> bool:
-        try:
-            mask.region(tile.shape)
-        except KernelError:
-            return False
-        return True
-
-    of_moving, of_stationary = fits(moving), fits(stationary)
-    on_rows_only = all(not any(c.index.coeffs[1:]) for c in mask.conditions)
-    if of_moving and of_stationary and not on_rows_only and stationary.shape[1:] == moving.shape[1:]:
-        raise Unsupported("nc_matmul: mask= fits both operands' free extents: index the operand that is meant with it, tile[i_p, i_f][mask] [mask]")
-    if not of_moving and not of_stationary:
-        raise KernelError(f"nc_matmul: mask= fits neither the stationary operand {stationary.shape} nor the moving one {moving.shape} [mask]")
-    return "moving" if of_moving else "stationary"
-
-
-def nc_transpose(data, *, mask=None, dtype=None, engine=None):
-    """data^T: in PSUM by the Tensor engine, in SBUF by the Vector engine."""
-    columns = data.size // data.partitions
-    if engine in (None, _engine.unknown):
-        engine = _engine.vector if data.partitions <= 32 and columns <= 32 and buffers.is_psum(data.buffer) else _engine.tensor
-    if engine == _engine.tensor and buffers.is_psum(data.buffer):
-        data = in_sbuf(data)
-    out = new_tile((columns, data.partitions), data.dtype, buffers.psum if engine == _engine.tensor else buffers.sbuf)
-    if mask is not None and data.ndim != 2:
-        raise Unsupported(f"nc_transpose with a mask over {data.ndim} extents: reshape the tile to two [mask]")
-    found = pieces(mask, data.shape)
-    for piece in found if found is not None else [None]:
-        into, part = (out, data) if piece is None else (out.clipped(piece[::-1]), data.clipped(piece))
-        _isa.nc_transpose(into.native(), part.native(), engine=engine)
-    written = None if found is None else [piece[::-1] for piece in found]
-    if dtype is not None and dtypes.dtype_of(dtype) is not out.dtype:
-        return tensor_copy(assign.fresh(out, written), dtype=dtype)
-    return assign.fresh(out, written)
-
-
-def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, mask=None, dtype=None):
+def activation(
+    op,
+    data,
+    *,
+    bias=None,
+    scale=1.0,
+    reduce_op=None,
+    reduce_res=None,
+    reduce_cmd=reduce_cmd.idle,
+    mask=None,
+    dtype=None,
+):
     """op(data * scale + bias)."""
     bias, scale = number(bias), column32(number(scale))
 
     def record(dst, source, add, times, total):
-        _isa.activation(dst, op, source, add, times if not isinstance(times, int) else float(times), reduce_op, total, reduce_cmd)
+        _isa.activation(
+            dst,
+            op,
+            source,
+            add,
+            times if not isinstance(times, int) else float(times),
+            reduce_op,
+            total,
+            reduce_cmd,
+        )
 
-    return emit(record, data.shape, result_dtype(dtype, data), [data, _column(bias), _column(scale), reduce_res], mask)
+    return emit(
+        record, data.shape, result_dtype(dtype, data), [data, _column(bias), _column(scale), reduce_res], mask
+    )
 
 
 def _column(value):
@@ -164,10 +89,21 @@ def _column(value):
     return value
 
 
-def activation_reduce(op, data, *, reduce_op=None, reduce_res=None, bias=None, scale=1.0, mask=None, dtype=None):
+def activation_reduce(
+    op, data, *, reduce_op=None, reduce_res=None, bias=None, scale=1.0, mask=None, dtype=None
+):
     """op(data * scale + bias), and its rows summed into reduce_res."""
-    return activation(op, data, bias=bias, scale=scale, reduce_op=reduce_op, reduce_res=reduce_res, reduce_cmd=constants.reduce_cmd.reset_reduce,
-                      mask=mask, dtype=dtype)
+    return activation(
+        op,
+        data,
+        bias=bias,
+        scale=scale,
+        reduce_op=reduce_op,
+        reduce_res=reduce_res,
+        reduce_cmd=constants.reduce_cmd.reset_reduce,
+        mask=mask,
+        dtype=dtype,
+    )
 
 
 def tensor_reduce(op, data, axis, *, mask=None, dtype=None, negate=False, keepdims=False):
@@ -194,28 +130,64 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=None):
         data2 = in_sbuf(data2)
     kind = result_dtype(dtype, data1, data2)
     a, b = matched(data1, data2)
-    return emit(lambda d, x, y: _isa.tensor_tensor(d, x, y, op, engine=engine), a.shape if a.ndim >= b.ndim else b.shape, kind, [a, b], mask)
+    return emit(
+        lambda d, x, y: _isa.tensor_tensor(d, x, y, op, engine=engine),
+        a.shape if a.ndim >= b.ndim else b.shape,
+        kind,
+        [a, b],
+        mask,
+    )
 
 
-def tensor_tensor_scan(data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False, dtype=None, mask=None):
+def tensor_tensor_scan(
+    data0, data1, initial, op0, op1, *, reverse0=False, reverse1=False, dtype=None, mask=None
+):
     """result[i] = op1(op0(data0[i], result[i - 1]), data1[i])."""
     kind = result_dtype(dtype, data0, data1)
     start = _column(number(initial))
-    return emit(lambda d, x, y, i: _isa.tensor_tensor_scan(d, x, y, float(i) if isinstance(i, int) else i, op0, op1, reverse0, reverse1), data0.shape,
-                kind, [data0, data1, start], mask)
+    return emit(
+        lambda d, x, y, i: _isa.tensor_tensor_scan(
+            d, x, y, float(i) if isinstance(i, int) else i, op0, op1, reverse0, reverse1
+        ),
+        data0.shape,
+        kind,
+        [data0, data1, start],
+        mask,
+    )
 
 
-def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None):
+def scalar_tensor_tensor(
+    *, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None
+):
     """(data op0 operand0) op1 operand1."""
     kind = result_dtype(dtype, data, operand1)
     data, operand1 = matched(data, operand1)
-    return emit(lambda d, x, s, y: _isa.scalar_tensor_tensor(d, x, op0, s, op1, y, reverse0, reverse1), data.shape, kind,
-                [data, _column(number(operand0)), operand1], mask)
+    return emit(
+        lambda d, x, s, y: _isa.scalar_tensor_tensor(d, x, op0, s, op1, y, reverse0, reverse1),
+        data.shape,
+        kind,
+        [data, _column(number(operand0)), operand1],
+        mask,
+    )
 
 
-def tensor_scalar(data, op0, operand0=0.0, reverse0=False, op1=None, operand1=None, reverse1=False, *, dtype=None, mask=None, engine=None):
+def tensor_scalar(
+    data,
+    op0,
+    operand0=0.0,
+    reverse0=False,
+    op1=None,
+    operand1=None,
+    reverse1=False,
+    *,
+    dtype=None,
+    mask=None,
+    engine=None,
+):
     """(data op0 operand0) op1 operand1."""
-    bits = getattr(op0, "__name__", str(op0)).startswith("bitwise") or getattr(op0, "__name__", str(op0)).endswith("shift")
+    bits = getattr(op0, "__name__", str(op0)).startswith("bitwise") or getattr(
+        op0, "__name__", str(op0)
+    ).endswith("shift")
     first, second = number(operand0), number(operand1)
     if not bits:
         first, second = column32(first), column32(second)
@@ -227,31 +199,51 @@ def tensor_scalar(data, op0, operand0=0.0, reverse0=False, op1=None, operand1=No
     return emit(record, data.shape, kind, [data, _column(first), _column(second)], mask)
 
 
-def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **options):
+def tensor_scalar_reduce(
+    *, data, op0, operand0, reduce_op, reduce_res, reverse0=False, dtype=None, mask=None, **options
+):
     """data op0 operand0, and its rows reduced into reduce_res."""
     operand = _column(column32(number(operand0)))
-    return emit(lambda d, x, s, r: _isa.tensor_scalar_reduce(d, x, op0, s, reduce_op, r, reverse0), data.shape, result_dtype(dtype, data),
-                [data, operand, reduce_res], mask)
+    return emit(
+        lambda d, x, s, r: _isa.tensor_scalar_reduce(d, x, op0, s, reduce_op, r, reverse0),
+        data.shape,
+        result_dtype(dtype, data),
+        [data, operand, reduce_res],
+        mask,
+    )
 
 
-def tensor_scalar_cumulative(*, src, dst, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, mask=None, dtype=None):
+def tensor_scalar_cumulative(
+    *, src, dst, op0, op1, imm0, imm1=None, reduce_cmd=reduce_cmd.reset_reduce, mask=None, dtype=None
+):
     """Running reductions along rows, into dst."""
     if reduce_cmd != constants.reduce_cmd.load_reduce:
         imm1 = None  # nothing is loaded
-    run(lambda d, s, a, b: _isa.tensor_scalar_cumulative(d, s, op0, op1, a, b, reduce_cmd), [dst, src, _column(number(imm0)), _column(number(imm1))],
-        mask, dst.shape)
+    run(
+        lambda d, s, a, b: _isa.tensor_scalar_cumulative(d, s, op0, op1, a, b, reduce_cmd),
+        [dst, src, _column(number(imm0)), _column(number(imm1))],
+        mask,
+        dst.shape,
+    )
 
 
 def tensor_copy(src, *, mask=None, dtype=None, engine=None):
     """A copy in SBUF."""
-    return emit(lambda d, s: _isa.tensor_copy(d, s, engine=engine), src.shape, result_dtype(dtype, src), [src], mask)
+    return emit(
+        lambda d, s: _isa.tensor_copy(d, s, engine=engine), src.shape, result_dtype(dtype, src), [src], mask
+    )
 
 
 def tensor_copy_predicated(*, src, dst, predicate, mask=None, dtype=None, reverse_pred=False):
     """dst = src where predicate isn't 0."""
     if isinstance(predicate, Tile) and predicate.dtype.name == "bool":
         predicate = predicate.view(dtypes.uint8)
-    run(lambda d, s, p: _isa.tensor_copy_predicated(d, s, p, reverse_pred), [dst, number(src), predicate], mask, dst.shape)
+    run(
+        lambda d, s, p: _isa.tensor_copy_predicated(d, s, p, reverse_pred),
+        [dst, number(src), predicate],
+        mask,
+        dst.shape,
+    )
 
 
 def reciprocal(data, *, dtype=None, mask=None):
@@ -270,24 +262,41 @@ def memset(shape, value, dtype, *, mask=None, engine=None):
 def iota(expr, dtype, *, mask=None):
     """A tile of an index expression's values."""
     if not isinstance(expr, Index):
-        raise TypeError(f"nisa.iota: an index expression (nl.arange ...) is wanted, not {type(expr).__name__}")
+        raise TypeError(
+            f"nisa.iota: an index expression (nl.arange ...) is wanted, not {type(expr).__name__}"
+        )
     if expr.ndim < 2:
         expr = expr[None]
     pattern = [[c, n] for c, n in zip(expr.coeffs[1:], expr.shape[1:])]
-    return emit(lambda d: _isa.iota(d, pattern, expr.const, expr.coeffs[0]), expr.shape, dtypes.dtype_of(dtype), [], mask)
+    return emit(
+        lambda d: _isa.iota(d, pattern, expr.const, expr.coeffs[0]),
+        expr.shape,
+        dtypes.dtype_of(dtype),
+        [],
+        mask,
+    )
 
 
 def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
     """on_true_tile where the comparison of index expressions holds, else on_false_value."""
     value = float(number(on_false_value))
     if not isinstance(pred, Mask):
-        raise TypeError(f"nisa.affine_select: a comparison of index expressions is wanted, not {type(pred).__name__}")
+        raise TypeError(
+            f"nisa.affine_select: a comparison of index expressions is wanted, not {type(pred).__name__}"
+        )
     result = in_sbuf(on_true_tile)
     for condition in pred.conditions:
         coeffs = aligned(condition.index, result.shape)
         pattern = [[c, n] for c, n in zip(coeffs[1:], result.shape[1:])]
-        result = emit(lambda d, t: _isa.affine_select(d, pattern, coeffs[0], t, value, condition.compare, condition.index.const), result.shape,
-                      result_dtype(dtype, result), [result], mask)
+        result = emit(
+            lambda d, t: _isa.affine_select(
+                d, pattern, coeffs[0], t, value, condition.compare, condition.index.const
+            ),
+            result.shape,
+            result_dtype(dtype, result),
+            [result],
+            mask,
+        )
     return result
 
 
@@ -309,15 +318,12 @@ def _rows_of(record, data, columns: int, kind, mask) -> Tile:
         record(out.native(), data.native())
         return assign.fresh(out, None)
     if len(found) > 1:
-        raise Unsupported("a mask over several extents at once: a row's numbers are made in one instruction [mask]")
+        raise Unsupported(
+            "a mask over several extents at once: a row's numbers are made in one instruction [mask]"
+        )
     for piece in found:
         record(out.clipped((piece[0], (0, columns))).native(), data.clipped(piece).native())
     return assign.fresh(out, [(piece[0], (0, columns)) for piece in found])
-
-
-def _no_mask(name: str, mask) -> None:
-    if mask is not None and mask is not True:
-        raise Unsupported(f"nisa.{name} with mask=: index the part of the tile that is meant [mask]")
 
 
 def dropout(data, prob, *, mask=None, dtype=None):
@@ -327,9 +333,11 @@ def dropout(data, prob, *, mask=None, dtype=None):
 
 def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, *, mask=None):
     """GpSimd's gather within 16 partitions: [P, indices / 16 or more, 16, elements]."""
-    _no_mask("local_gather", mask)
+    no_mask("nisa.local_gather", mask)
     per_core = num_valid_indices or index.size // index.partitions * 16
-    out = new_tile((src_buffer.partitions, per_core // 16, 16, num_elem_per_idx), src_buffer.dtype, buffers.sbuf)
+    out = new_tile(
+        (src_buffer.partitions, per_core // 16, 16, num_elem_per_idx), src_buffer.dtype, buffers.sbuf
+    )
     _isa.local_gather(out.native(), src_buffer.native(), index.native(), num_elem_per_idx, per_core)
     return assign.fresh(out, None)
 
@@ -341,12 +349,17 @@ def max8(*, src, mask=None, dtype=None):
 
 def nc_find_index8(*, data, vals, mask=None, dtype=None):
     """Where in data each of vals is first: [P, 8]."""
-    out = new_tile((data.partitions, 8), dtypes.dtype_of(dtype) if dtype is not None else dtypes.uint32, buffers.sbuf)
+    out = new_tile(
+        (data.partitions, 8), dtypes.dtype_of(dtype) if dtype is not None else dtypes.uint32, buffers.sbuf
+    )
     found = pieces(mask, data.shape)
     for piece in found if found is not None else [None]:
         rows = None if piece is None else (piece[0], (0, 8))
-        _isa.nc_find_index8((out if rows is None else out.clipped(rows)).native(), (data if piece is None else data.clipped(piece)).native(),
-                            (vals if rows is None else vals.clipped(rows)).native())
+        _isa.nc_find_index8(
+            (out if rows is None else out.clipped(rows)).native(),
+            (data if piece is None else data.clipped(piece)).native(),
+            (vals if rows is None else vals.clipped(rows)).native(),
+        )
     return assign.fresh(out, None if found is None else [(p[0], (0, 8)) for p in found])
 
 
@@ -361,8 +374,13 @@ def nc_match_replace8(*, data, vals, imm, dst_idx=None, mask=None, dtype=None):
             return tile if by is None or tile is None else tile.clipped(by)
 
         index = cut(dst_idx, rows)
-        _isa.nc_match_replace8(cut(out, piece).native(), cut(data, piece).native(), cut(vals, rows).native(), float(number(imm)),
-                               None if index is None else index.native())
+        _isa.nc_match_replace8(
+            cut(out, piece).native(),
+            cut(data, piece).native(),
+            cut(vals, rows).native(),
+            float(number(imm)),
+            None if index is None else index.native(),
+        )
     return assign.fresh(out, found)
 
 
@@ -371,54 +389,65 @@ def nc_stream_shuffle(src, dst, shuffle_mask, *, dtype=None, mask=None):
     run(lambda d, s: _isa.nc_stream_shuffle(d, s, shuffle_mask), [dst, src], mask, dst.shape)
 
 
-def range_select(*, on_true_tile, comp_op0, comp_op1, bound0, bound1, reduce_cmd=reduce_cmd.reset_reduce, reduce_res=None, reduce_op="maximum",
-                 range_start=0, on_false_value=-3.4028234663852886e38, mask=None, dtype=None):
+def range_select(
+    *,
+    on_true_tile,
+    comp_op0,
+    comp_op1,
+    bound0,
+    bound1,
+    reduce_cmd=reduce_cmd.reset_reduce,
+    reduce_res=None,
+    reduce_op="maximum",
+    range_start=0,
+    on_false_value=-3.4028234663852886e38,
+    mask=None,
+    dtype=None,
+):
     """on_true_tile where both comparisons of the element's number hold, else the most negative float32."""
     return emit(
-        lambda d, t, a, b, r: _isa.range_select(d, t, comp_op0, comp_op1, a, b, reduce_cmd, r, reduce_op, range_start, float(on_false_value)),
-        on_true_tile.shape, result_dtype(dtype, on_true_tile), [on_true_tile, _column(column32(bound0)), _column(column32(bound1)), _column(reduce_res)], mask)
+        lambda d, t, a, b, r: _isa.range_select(
+            d, t, comp_op0, comp_op1, a, b, reduce_cmd, r, reduce_op, range_start, float(on_false_value)
+        ),
+        on_true_tile.shape,
+        result_dtype(dtype, on_true_tile),
+        [on_true_tile, _column(column32(bound0)), _column(column32(bound1)), _column(reduce_res)],
+        mask,
+    )
 
 
-def select_reduce(*, dst, predicate, on_true, on_false, reduce_res=None, reduce_cmd=reduce_cmd.idle, reduce_op="maximum", reverse_pred=False,
-                  mask=None, dtype=None):
+def select_reduce(
+    *,
+    dst,
+    predicate,
+    on_true,
+    on_false,
+    reduce_res=None,
+    reduce_cmd=reduce_cmd.idle,
+    reduce_op="maximum",
+    reverse_pred=False,
+    mask=None,
+    dtype=None,
+):
     """on_true where predicate isn't 0, else on_false, into dst."""
     if predicate.dtype.name == "bool":
         predicate = predicate.view(dtypes.uint8)
-    run(lambda d, p, t, f, r: _isa.select_reduce(d, p, t, f, r, reduce_cmd, reduce_op, reverse_pred),
-        [dst, predicate, on_true, _column(column32(number(on_false))), _column(reduce_res)], mask, dst.shape)
+    run(
+        lambda d, p, t, f, r: _isa.select_reduce(d, p, t, f, r, reduce_cmd, reduce_op, reverse_pred),
+        [dst, predicate, on_true, _column(column32(number(on_false))), _column(reduce_res)],
+        mask,
+        dst.shape,
+    )
 
 
 def sequence_bounds(*, segment_ids, dtype=None):
     """Bounds of runs of equal ids: [1, 2, n]."""
-    out = new_tile((segment_ids.partitions, 2, segment_ids.size // segment_ids.partitions), result_dtype(dtype, segment_ids), buffers.sbuf)
+    out = new_tile(
+        (segment_ids.partitions, 2, segment_ids.size // segment_ids.partitions),
+        result_dtype(dtype, segment_ids),
+        buffers.sbuf,
+    )
     _isa.sequence_bounds(out.native(), segment_ids.native())
-    return assign.fresh(out, None)
-
-
-def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, oob_mode=oob_mode.error, dge_mode=None, unique_indices=True):
-    """dst = src through DMA; with dst_rmw_op: dst op= src."""
-    for tile in (dst, src):
-        if isinstance(tile, Tile) and buffers.is_psum(tile.buffer):
-            tile_in_sbuf = in_sbuf(src)
-            if tile is dst:
-                raise KernelError("dma_copy into PSUM: DMA doesn't reach it [buffer]")
-            src = tile_in_sbuf
-    if isinstance(dst_rmw_op, type(None)):
-        mode = dge_mode if dge_mode is not None else constants.dge_mode.unknown
-        run(lambda d, s: _isa.dma_copy(d, s, oob_mode=oob_mode, dge_mode=mode), [dst, src], mask, src.shape)
-    else:
-        run(lambda d, s: _isa.dma_copy(d, s, oob_mode=oob_mode, dst_rmw_op=dst_rmw_op, unique_indices=unique_indices), [dst, src], mask, src.shape)
-
-
-def dma_transpose(src, *, axes=None, mask=None, dtype=None, dge_mode=None, oob_mode=oob_mode.error):
-    """src with its axes permuted, in SBUF."""
-    _no_mask("dma_transpose", mask)
-    order = tuple(axes) if axes is not None else {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}[src.ndim]
-    out = new_tile(tuple(src.shape[a] for a in order), src.dtype, buffers.sbuf)
-    native = src.native_as_shaped()
-    _isa.dma_transpose(out.native_as_shaped(), native, axes=order, dge_mode=dge_mode if dge_mode is not None else constants.dge_mode.unknown, oob_mode=oob_mode)
-    if dtype is not None and dtypes.dtype_of(dtype) is not out.dtype:
-        return tensor_copy(out, dtype=dtype)
     return assign.fresh(out, None)
 
 

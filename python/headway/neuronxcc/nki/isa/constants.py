@@ -1,4 +1,6 @@
-"""Enumerations of the older dialect. Numbers of dge_mode differ from the current ones; names are what counts here."""
+"""Enumerations of the older dialect. Numbers of dge_mode differ from the current ones; names are what counts
+here.
+"""
 
 from headway.nki.isa.constants import (  # noqa: F401
     dge_mode,

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import numpy as _np
 
+from headway.neuronxcc.nki import assign as _assign
+from headway.neuronxcc.nki.compute import binary as _binary
+from headway.neuronxcc.nki.compute import emit as _emit
+from headway.neuronxcc.nki.compute import in_sbuf as _in_sbuf
+from headway.neuronxcc.nki.compute import no_mask as _no_mask
+from headway.neuronxcc.nki.compute import number as _number
+from headway.neuronxcc.nki.compute import reduction as _reduction
+from headway.neuronxcc.nki.compute import result_dtype as _result_dtype
+from headway.neuronxcc.nki.compute import without_masks as _without_masks
+from headway.neuronxcc.nki.index import arange, mgrid  # noqa: F401
+from headway.neuronxcc.nki.loops import LoopIndex as _LoopIndex
+from headway.neuronxcc.nki.loops import Range as _Range
+from headway.neuronxcc.nki.pieces import pieces as _pieces
+from headway.neuronxcc.nki.tile import ParDim as _ParDim
+from headway.neuronxcc.nki.tile import Tile as _Tile
+from headway.neuronxcc.nki.tile import new_tile as _new_tile
+from headway.neuronxcc.nki.tile import tile_over as _tile_over
 from headway.nki import buffers as _buffers
 from headway.nki import dtypes as _dtypes
 from headway.nki import isa as _isa
@@ -34,22 +51,6 @@ from headway.nki.language.memory import shared_constant as _shared_constant
 from headway.nki.language.spmd import tile_size  # noqa: F401
 from headway.nki.operators import Operator as _Operator
 from headway.nki.trace import session as _session
-from headway.neuronxcc.nki import assign as _assign
-from headway.neuronxcc.nki.compute import binary as _binary
-from headway.neuronxcc.nki.compute import emit as _emit
-from headway.neuronxcc.nki.compute import in_sbuf as _in_sbuf
-from headway.neuronxcc.nki.compute import number as _number
-from headway.neuronxcc.nki.compute import reduction as _reduction
-from headway.neuronxcc.nki.compute import result_dtype as _result_dtype
-from headway.neuronxcc.nki.compute import without_masks as _without_masks
-from headway.neuronxcc.nki.loops import LoopIndex as _LoopIndex
-from headway.neuronxcc.nki.loops import Range as _Range
-from headway.neuronxcc.nki.index import arange, mgrid  # noqa: F401
-from headway.neuronxcc.nki.pieces import pieces as _pieces
-from headway.neuronxcc.nki.tile import ParDim as _ParDim
-from headway.neuronxcc.nki.tile import Tile as _Tile
-from headway.neuronxcc.nki.tile import new_tile as _new_tile
-from headway.neuronxcc.nki.tile import tile_over as _tile_over
 
 par_dim = _ParDim
 tensor = _Tile
@@ -218,7 +219,10 @@ def store(dst, value, *, mask=None, **_options):
     if found is None:
         written = recorded.pieces if recorded else None
         if written is None or dst.size != value.size or dst.ndim != value.ndim:
-            _isa.dma_copy(dst.native(), _assign.fitted(value, dst).native() if dst.size != value.size else value.native())
+            _isa.dma_copy(
+                dst.native(),
+                _assign.fitted(value, dst).native() if dst.size != value.size else value.native(),
+            )
             return
         found = written  # the rest of the value was masked out
     for piece in found:
@@ -229,7 +233,9 @@ def store(dst, value, *, mask=None, **_options):
 def load_transpose2d(src, *, mask=None, dtype=None, **_options):
     """A tile with the transpose of src [P, F]."""
     turned = src.permuted((1, 0))
-    return _emit(lambda d, s: _isa.dma_copy(d, s), turned.shape, _result_dtype(dtype, src), [turned], mask, by_dma=True)
+    return _emit(
+        lambda d, s: _isa.dma_copy(d, s), turned.shape, _result_dtype(dtype, src), [turned], mask, by_dma=True
+    )
 
 
 def copy(src, *, mask=None, dtype=None, **_options):
@@ -247,7 +253,7 @@ def broadcast_to(src, shape, **_options):
     if src.on_chip and src.partitions == 1 and shape[0] != 1:
         row = _new_tile((src.size // src.partitions,), src.dtype, private_hbm)
         _isa.dma_copy(row.native(), _in_sbuf(src).native())
-        many = _new_tile((shape[0], *[d.size for d in src.dims[-(len(shape) - 1):]]), src.dtype, sbuf)
+        many = _new_tile((shape[0], *[d.size for d in src.dims[-(len(shape) - 1) :]]), src.dtype, sbuf)
         _isa.dma_copy(many.native(), row.reshape((1, row.size)).repeated((shape[0], row.size)).native())
         src = many
     return src.repeated(shape)
@@ -259,7 +265,13 @@ def expand_dims(data, axis):
 
 def gather_flattened(data, indices, *, mask=None, dtype=None, axis=0, **_options):
     """data[p, indices[p, i]] over the flattened row."""
-    return _emit(lambda d, x, i: _isa.nc_n_gather(d, x, i), indices.shape, _result_dtype(dtype, data), [data, indices], mask)
+    return _emit(
+        lambda d, x, i: _isa.nc_n_gather(d, x, i),
+        indices.shape,
+        _result_dtype(dtype, data),
+        [data, indices],
+        mask,
+    )
 
 
 # --- Functions of one tile ---
@@ -302,11 +314,52 @@ def _named(name: str, function) -> _Named:
     return operator
 
 
-for _name in ("add", "subtract", "multiply", "maximum", "minimum", "power", "equal", "not_equal", "greater", "greater_equal", "less", "less_equal",
-              "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
+for _name in (
+    "add",
+    "subtract",
+    "multiply",
+    "maximum",
+    "minimum",
+    "power",
+    "equal",
+    "not_equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+):
     globals()[_name] = _named(_name, _binary_function(_name))
-for _name in ("abs", "relu", "sign", "sqrt", "exp", "log", "tanh", "arctan", "sigmoid", "silu", "silu_dx", "gelu", "gelu_dx", "gelu_apprx_tanh",
-              "gelu_apprx_sigmoid", "mish", "softplus", "erf", "erf_dx", "square", "rsqrt"):
+for _name in (
+    "abs",
+    "relu",
+    "sign",
+    "sqrt",
+    "exp",
+    "log",
+    "tanh",
+    "arctan",
+    "sigmoid",
+    "silu",
+    "silu_dx",
+    "gelu",
+    "gelu_dx",
+    "gelu_apprx_tanh",
+    "gelu_apprx_sigmoid",
+    "mish",
+    "softplus",
+    "erf",
+    "erf_dx",
+    "square",
+    "rsqrt",
+):
     globals()[_name] = _named(_name, _unary(_name))
 for _name in ("floor", "ceil", "trunc", "sin", "cos", "tan", "reciprocal", "invert"):
     globals()[_name] = _named(_name, _through(getattr(_math, _name)))
@@ -352,13 +405,8 @@ sum = _reducing("sum", "add")
 prod = _reducing("prod", "multiply")
 
 
-def _no_mask(name: str, mask) -> None:
-    if mask is not None and mask is not True:
-        raise _Unsupported(f"nl.{name} with mask=: index the part of the tile that is meant [mask]")
-
-
 def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
-    _no_mask("mean", mask)
+    _no_mask("nl.mean", mask)
     axes = [axis] if hasattr(axis, "__index__") else list(axis)
     count = 1
     for a in axes:
@@ -368,14 +416,16 @@ def mean(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
 
 
 def var(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
-    _no_mask("var", mask)
+    _no_mask("nl.var", mask)
     centre = mean(x, axis, dtype=float32, keepdims=True)
     away = _binary("subtract", x, centre, float32)
     return mean(_unary("square")(away), axis, dtype=dtype or x.dtype, keepdims=keepdims)
 
 
 def all(x, axis, *, dtype=None, mask=None, keepdims=False, **_options):
-    return _reduction("minimum", _binary("not_equal", x, 0.0, float32), axis, dtype or bool_, mask, False, keepdims)
+    return _reduction(
+        "minimum", _binary("not_equal", x, 0.0, float32), axis, dtype or bool_, mask, False, keepdims
+    )
 
 
 def softmax(x, axis, *, dtype=None, compute_dtype=None, mask=None, **_options):
@@ -389,20 +439,31 @@ def softmax(x, axis, *, dtype=None, compute_dtype=None, mask=None, **_options):
 def rms_norm(x, w, axis, n, epsilon=1e-6, *, dtype=None, compute_dtype=None, mask=None, **_options):
     """x / sqrt(mean(x^2) + epsilon) * w."""
     total = _reduction("add", _unary("square")(x, dtype=float32, mask=mask), axis, float32, mask, False, True)
-    scale = _emit(lambda d, s: _isa.tensor_scalar(d, s, "multiply", 1.0 / n, op1="add", operand1=float(epsilon)), total.shape, float32, [total])
+    scale = _emit(
+        lambda d, s: _isa.tensor_scalar(d, s, "multiply", 1.0 / n, op1="add", operand1=float(epsilon)),
+        total.shape,
+        float32,
+        [total],
+    )
     inverse = _unary("rsqrt")(scale)
     normed = _binary("multiply", x, inverse, float32, mask)
     return _binary("multiply", normed, w, dtype or x.dtype, mask)
 
 
 def dropout(x, rate, *, dtype=None, mask=None, **_options):
-    return _emit(lambda d, s, r: _isa.dropout(d, s, r), x.shape, _result_dtype(dtype, x), [x, _number(rate)], mask)
+    return _emit(
+        lambda d, s, r: _isa.dropout(d, s, r), x.shape, _result_dtype(dtype, x), [x, _number(rate)], mask
+    )
 
 
 def where(condition, x, y, *, dtype=None, mask=None, **_options):
     """x where condition isn't 0, else y."""
     shape = condition.shape
-    kind = _result_dtype(dtype, x, y) if isinstance(x, _Tile) or isinstance(y, _Tile) else _dtypes.dtype_of(dtype or float32)
+    kind = (
+        _result_dtype(dtype, x, y)
+        if isinstance(x, _Tile) or isinstance(y, _Tile)
+        else _dtypes.dtype_of(dtype or float32)
+    )
 
     def record(d, c, a, b):
         _isa.tensor_copy(d, _math.where(c, a, b, kind))
@@ -436,11 +497,15 @@ def transpose(x, *, dtype=None, mask=None, **_options):
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **_options):
     """x reduced over the rounds of loops; assign it to a tile."""
     token = getattr(op, "name", None) or getattr(op, "__name__", str(op))
-    token = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add"}.get(token, token)
+    token = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add"}.get(
+        token, token
+    )
     first = True
     for index in loop_indices:
         if not isinstance(index, _LoopIndex):
-            raise _KernelError(f"nl.loop_reduce: {index!r} is no variable of nl.affine_range or its like [loop]")
+            raise _KernelError(
+                f"nl.loop_reduce: {index!r} is no variable of nl.affine_range or its like [loop]"
+            )
         first = first and int(index) == index.first
     return _assign.LoopReduction(x, token, first, _pieces(mask, x.shape))
 
@@ -473,9 +538,18 @@ def _method(function, reverse: bool = False):
     return method
 
 
-for _name, _function in (("add", globals()["add"]), ("sub", globals()["subtract"]), ("mul", globals()["multiply"]), ("truediv", divide),
-                         ("pow", globals()["power"]), ("and", globals()["bitwise_and"]), ("or", globals()["bitwise_or"]),
-                         ("xor", globals()["bitwise_xor"]), ("lshift", globals()["left_shift"]), ("rshift", globals()["right_shift"])):
+for _name, _function in (
+    ("add", globals()["add"]),
+    ("sub", globals()["subtract"]),
+    ("mul", globals()["multiply"]),
+    ("truediv", divide),
+    ("pow", globals()["power"]),
+    ("and", globals()["bitwise_and"]),
+    ("or", globals()["bitwise_or"]),
+    ("xor", globals()["bitwise_xor"]),
+    ("lshift", globals()["left_shift"]),
+    ("rshift", globals()["right_shift"]),
+):
     setattr(_Tile, f"__{_name}__", _method(_function))
     setattr(_Tile, f"__r{_name}__", _method(_function, True))
 for _name, _op in (("gt", "greater"), ("ge", "greater_equal"), ("lt", "less"), ("le", "less_equal")):
