@@ -1,7 +1,8 @@
-"""Runs published NKI kernels on Headway: `python tools/nki_conformance.py CHECKOUTS [--rows GLOB ...] [--group G] ...`.
+"""Runs published NKI kernels on Headway: `python tools/nki_conformance.py CHECKOUTS [--rows GLOB ...] ...`.
 
-CHECKOUTS is the folder that tools/README.md's loop fills. Each row of tools/nki_rows.csv runs in a process of its own; its outcome stays
-in the results folder (ID.json, and ID.log with all it printed) and is used again unless --rerun asks for the row. --report writes the page.
+CHECKOUTS is the folder that tools/README.md's loop fills. Each row of tools/nki_rows.csv runs in a process of
+its own; its outcome stays in the results folder (ID.json, and ID.log with all it printed) and is used again
+unless --rerun asks for the row. --report writes the page.
 """
 
 from __future__ import annotations
@@ -20,9 +21,22 @@ sys.path.insert(0, str(HERE))
 
 from nki_conformance import processes, refused, report, rows  # noqa: E402
 
+# Asked of a process like a row's.
+_VERSIONS = """
+import json, numpy
+try:
+    import torch
+    version = torch.__version__
+except ImportError:
+    version = "none"
+print(json.dumps([numpy.__version__, version]))
+"""
+
 
 def _arguments(given):
-    parser = argparse.ArgumentParser(description="Runs published NKI kernels, unmodified, and writes down which pass.")
+    parser = argparse.ArgumentParser(
+        description="Runs published NKI kernels, unmodified, and writes down which pass."
+    )
     parser.add_argument("checkouts", type=pathlib.Path, help="folder with one folder owner+name a repository")
     parser.add_argument("--rows", nargs="+", default=[], metavar="GLOB", help="ids of rows, with * and ?")
     parser.add_argument("--group", help="rows of this group only")
@@ -32,9 +46,17 @@ def _arguments(given):
     parser.add_argument("--jobs", type=int, default=1, help="rows at a time (default 1)")
     parser.add_argument("--threads", type=int, default=2, help="threads of a row (default 2)")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds for a row (default 1800)")
-    parser.add_argument("--seeds", type=int, default=5, help="of the publisher's five seeds, in nkibench rows (default all)")
-    parser.add_argument("--results", type=pathlib.Path, help="folder of outcomes (default: CHECKOUTS/results)")
-    parser.add_argument("--package", type=pathlib.Path, help="folder that holds headway/ (default: this project's, if built, else the installed one)")
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="of the publisher's five seeds, in nkibench rows (default all)"
+    )
+    parser.add_argument(
+        "--results", type=pathlib.Path, help="folder of outcomes (default: CHECKOUTS/results)"
+    )
+    parser.add_argument(
+        "--package",
+        type=pathlib.Path,
+        help="folder that holds headway/ (default: this project's, if built, else the installed one)",
+    )
     parser.add_argument("--report", type=pathlib.Path, metavar="FILE.md", help="write the page of all rows")
     given = parser.parse_args(given)
     if not given.checkouts.is_dir():
@@ -60,12 +82,15 @@ def _outcomes(results: pathlib.Path, table) -> dict[str, dict]:
     return found
 
 
-def _notes(package: pathlib.Path | None, variables: dict[str, str]) -> dict[str, str]:
+def _notes(variables: dict[str, str]) -> dict[str, str]:
     """Versions that the outcomes depend on."""
-    code = "import json, numpy\ntry:\n    import torch\n    t = torch.__version__\nexcept ImportError:\n    t = 'none'\nprint(json.dumps([numpy.__version__, t]))"
-    said = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", _VERSIONS], env=variables, capture_output=True, text=True, check=True
+    ).stdout
     numpy, torch = json.loads(said)
-    commit = subprocess.run(["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return {
         "Date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "Commit": commit or "unknown",
@@ -89,7 +114,9 @@ def main(given=None) -> int:
     due = [
         row
         for row in chosen
-        if row.id not in before or given.rerun == "all" or (given.rerun == "failed" and before[row.id]["result"] != "pass")
+        if row.id not in before
+        or given.rerun == "all"
+        or (given.rerun == "failed" and before[row.id]["result"] != "pass")
     ]
     count = 0
 
@@ -100,17 +127,23 @@ def main(given=None) -> int:
         nonlocal count
         count += 1
         outcome = refused.settle(outcome)
-        print(f"[{count}/{len(due)}] {outcome['result']:8}{outcome['seconds']:8.1f} s  {row.id}", outcome["reason"], flush=True)
+        print(
+            f"[{count}/{len(due)}] {outcome['result']:8}{outcome['seconds']:8.1f} s  {row.id}",
+            outcome["reason"],
+            flush=True,
+        )
 
     processes.run(due, given.jobs, start, tell)
     outcomes = _outcomes(results, table)
-    (results / "results.json").write_text(json.dumps(list(outcomes.values()), indent=1) + "\n", encoding="utf-8")
+    (results / "results.json").write_text(
+        json.dumps(list(outcomes.values()), indent=1) + "\n", encoding="utf-8"
+    )
     for dialect in ("new", "old"):
         mine = [row for row in table if row.dialect == dialect]
         passed = sum(outcomes.get(row.id, {}).get("result") == "pass" for row in mine)
         print(f"{dialect}: {passed} of {len(mine)} rows pass ({100 * passed / len(mine):.1f}%)")
     if given.report:
-        given.report.write_text("\n".join(report.lines(table, outcomes, _notes(package, variables))), encoding="utf-8")
+        given.report.write_text("\n".join(report.lines(table, outcomes, _notes(variables))), encoding="utf-8")
     return 0 if all(outcomes.get(row.id, {}).get("result") == "pass" for row in chosen) else 1
 
 

@@ -1,4 +1,4 @@
-"""Comparisons for rows whose source states none; and those that a source states, said so that a failure shows its size."""
+"""Comparisons: those that a source states, and those for sources that state none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Mismatch(AssertionError):
 
 
 def array(value) -> np.ndarray:
-    """A NumPy array of what a kernel returned: arrays, torch tensors (bfloat16 ones as float32, which holds them exactly)."""
+    """A NumPy array of what a kernel returned; torch's bfloat16 as float32, which holds it exactly."""
     if hasattr(value, "detach"):
         import torch
 
@@ -31,7 +31,8 @@ def equal(got, want) -> None:
     wrong = ~(got == want)
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise Mismatch(f"{int(wrong.sum())} of {wrong.size} elements differ; at {place}: {got[place]}, reference {want[place]}")
+        count = f"{int(wrong.sum())} of {wrong.size}"
+        raise Mismatch(f"{count} elements differ; at {place}: {got[place]}, reference {want[place]}")
 
 
 def close(got, want, atol: float, rtol: float) -> None:
@@ -42,7 +43,8 @@ def close(got, want, atol: float, rtol: float) -> None:
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise Mismatch(
-            f"{int(wrong.sum())} of {wrong.size} elements are off by more than {atol:g} + {rtol:g} of the reference; "
+            f"{int(wrong.sum())} of {wrong.size} elements are off by more than "
+            f"{atol:g} + {rtol:g} of the reference; "
             f"at {place}: {got[place]:.9g}, reference {want[place]:.9g}"
         )
 

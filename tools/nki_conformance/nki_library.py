@@ -1,4 +1,4 @@
-"""Runs pytest over nki-library's own harness, in its simulation mode, in the current folder (its checkout)."""
+"""Runs pytest over nki-library's harness, in its simulation mode, in the current folder (the checkout)."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """`python -m nki_conformance.one_row OPTIONS`: runs one row in this process and writes its outcome.
 
-OPTIONS is JSON: id, checkouts, result (the file to write), seeds. The outcome says "pass", or "fail" with the exception: its class, the
-first line that says something, and the rule in brackets where the package names one.
+OPTIONS is JSON: id, checkouts, result (the file to write), seeds. The outcome says "pass", or "fail" with the
+exception in one line and the rule in brackets where the package names one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def main(options: dict) -> int:
             groups.runner(row.group)(row, checkout, options)
             os.chdir("/")
         outcome["result"] = "pass"
-    except BaseException as error:  # a driver's sys.exit or a test framework's own exceptions fail the row too
+    except (
+        BaseException
+    ) as error:  # a driver's sys.exit or a test framework's own exceptions fail the row too
         traceback.print_exc()
         outcome["reason"], outcome["rule"] = reasons.of(error)
         os.chdir("/")

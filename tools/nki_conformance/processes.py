@@ -14,7 +14,10 @@ HERE = pathlib.Path(__file__).parent
 
 
 def environment(package: pathlib.Path | None, threads: int) -> dict[str, str]:
-    """What a row's process finds: the package, the stand-ins, this folder; no setting of the caller's that changes kernels."""
+    """What a row's process finds: the package, the stand-ins, this folder.
+
+    Settings of the caller's that change how kernels run are left out.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -23,7 +26,9 @@ def environment(package: pathlib.Path | None, threads: int) -> dict[str, str]:
     paths = [str(HERE.parent), str(HERE / "standins")]
     if package is not None:
         paths.insert(0, str(package))
-    kept["PYTHONPATH"] = os.pathsep.join(paths + [path for path in [os.environ.get("PYTHONPATH", "")] if path])
+    kept["PYTHONPATH"] = os.pathsep.join(
+        paths + [path for path in [os.environ.get("PYTHONPATH", "")] if path]
+    )
     kept["PYTHONDONTWRITEBYTECODE"] = "1"
     kept["HEADWAY_THREADS"] = kept["OMP_NUM_THREADS"] = str(threads)
     return kept
@@ -32,7 +37,15 @@ def environment(package: pathlib.Path | None, threads: int) -> dict[str, str]:
 class Running:
     """One row's process."""
 
-    def __init__(self, row, checkouts: pathlib.Path, results: pathlib.Path, seeds: int, timeout: float, variables: dict[str, str]):
+    def __init__(
+        self,
+        row,
+        checkouts: pathlib.Path,
+        results: pathlib.Path,
+        seeds: int,
+        timeout: float,
+        variables: dict[str, str],
+    ):
         self.row, self.timeout = row, timeout
         self.file = results / f"{row.id}.json"
         self.log = results / f"{row.id}.log"
@@ -85,7 +98,10 @@ def _first_to_go() -> None:
 
 
 def run(rows, jobs: int, start, report) -> None:
-    """Runs the rows, so many at a time. start(row) gives a Running; report(row, outcome) is called as each ends."""
+    """Runs the rows, so many at a time.
+
+    start(row) gives a Running; report(row, outcome) is called as each ends.
+    """
     waiting, running = list(rows), []
     try:
         while waiting or running:

@@ -1,7 +1,8 @@
 """Rows whose kernel does what the hardware doesn't allow: refused here and there.
 
-Such a row counts as a failure in the percentages. It is listed here by hand, never by the package's own opinion: the entry names the
-rule of the package and the sentence of the NKI documentation behind it. A row that fails for another reason is not refused.
+Such a row counts as not passed. It is listed here by hand, never by the package's own opinion: the entry
+names the rule of the package and the sentence of the NKI documentation behind it. A row that fails for
+another reason is not refused.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ def _counts(rows, outcomes) -> dict[str, int]:
     return counts
 
 
+def _numbers(counts: dict[str, int]) -> str:
+    """Cells: rows, pass, fail, refused, not run."""
+    return " | ".join(str(number) for number in (sum(counts.values()), *counts.values()))
+
+
 def _percent(counts: dict[str, int]) -> str:
     total = sum(counts.values())
     return f"{100 * counts['pass'] / total:.1f}%" if total else "-"
@@ -25,31 +30,37 @@ def _cell(text: str) -> str:
 
 
 def lines(rows, outcomes: dict[str, dict], notes: dict[str, str]) -> list[str]:
-    """The page in Markdown. `rows`: all of the table; `outcomes`: by id, where there is one; `notes`: label and text for the head."""
+    """The page in Markdown.
+
+    `rows`: all of the table; `outcomes`: by id, where there is one; `notes`: label and text for the head.
+    """
     page = ["# NKI conformance", ""]
     page += [
-        "Kernels that others published, run unmodified on Headway's chip and judged by their own references and tolerances. The rows",
-        "were fixed before the package was written (`tools/nki_rows.csv`; `tools/README.md` says how they were chosen and what was left",
-        "out). Written by `python tools/nki_conformance.py CHECKOUTS --report docs/nki-conformance.md`; no line is written by hand.",
+        "Kernels that others published, run unmodified on Headway's chip and judged by their own references",
+        "and tolerances. The rows were fixed before the package was written (`tools/nki_rows.csv`;",
+        "`tools/README.md` says how they were chosen and what was left out). Written by",
+        "`python tools/nki_conformance.py CHECKOUTS --report docs/nki-conformance.md`, no line by hand.",
         "",
     ]
     page += [f"{label}: {text}  " for label, text in notes.items()]
-    page += ["", "## By dialect", "", "| dialect | rows | pass | fail | refused by the hardware too | not run | pass | wanted | aim |"]
+    page += [
+        "",
+        "## By dialect",
+        "",
+        "| dialect | rows | pass | fail | refused by the hardware too | not run | pass | wanted | aim |",
+    ]
     page += ["|---|---|---|---|---|---|---|---|---|"]
     for dialect, (wanted, aim) in WANTED.items():
         counts = _counts([row for row in rows if row.dialect == dialect], outcomes)
-        page.append(
-            f"| {dialect} | {sum(counts.values())} | {counts['pass']} | {counts['fail']} | {counts['refused']} | {counts['not run']} "
-            f"| **{_percent(counts)}** | {wanted}% | {aim}% |"
-        )
+        page.append(f"| {dialect} | {_numbers(counts)} | **{_percent(counts)}** | {wanted}% | {aim}% |")
     page += ["", "Refused and not run rows count as not passed.", "", "## By group", ""]
-    page += ["| group | dialect | rows | pass | fail | refused | not run | pass |", "|---|---|---|---|---|---|---|---|"]
+    page += [
+        "| group | dialect | rows | pass | fail | refused | not run | pass |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for group, dialect in dict.fromkeys((row.group, row.dialect) for row in rows):
         counts = _counts([row for row in rows if (row.group, row.dialect) == (group, dialect)], outcomes)
-        page.append(
-            f"| {group} | {dialect} | {sum(counts.values())} | {counts['pass']} | {counts['fail']} | {counts['refused']} "
-            f"| {counts['not run']} | {_percent(counts)} |"
-        )
+        page.append(f"| {group} | {dialect} | {_numbers(counts)} | {_percent(counts)} |")
     bad = [row for row in rows if row.id in outcomes and outcomes[row.id]["result"] == "fail"]
     page += ["", "## Rows that fail", ""]
     if bad:
@@ -59,14 +70,28 @@ def lines(rows, outcomes: dict[str, dict], notes: dict[str, str]) -> list[str]:
         page.append("None.")
     refused = [row for row in rows if row.id in outcomes and outcomes[row.id]["result"] == "refused"]
     if refused:
-        page += ["", "## Rows that the hardware refuses too", "", "| row | rule | what the documentation says | reason |", "|---|---|---|---|"]
+        page += [
+            "",
+            "## Rows that the hardware refuses too",
+            "",
+            "| row | rule | what the documentation says | reason |",
+            "|---|---|---|---|",
+        ]
         for row in refused:
             rule, text = REFUSED[row.id]
             page.append(f"| {row.id} | {rule} | {_cell(text)} | {_cell(outcomes[row.id]['reason'])} |")
-    page += ["", "## Every row", "", "Seconds are of the whole process's work: imports, references on the CPU and comparison included.", ""]
+    page += [
+        "",
+        "## Every row",
+        "",
+        "Seconds are of the whole process's work: imports, references on the CPU and comparison included.",
+        "",
+    ]
     page += ["| row | dialect | result | seconds |", "|---|---|---|---|"]
     for row in rows:
         outcome = outcomes.get(row.id)
         seconds = f"{outcome['seconds']:.1f}" if outcome else ""
-        page.append(f"| {row.id} | {row.dialect} | {outcome['result'] if outcome else 'not run'} | {seconds} |")
+        page.append(
+            f"| {row.id} | {row.dialect} | {outcome['result'] if outcome else 'not run'} | {seconds} |"
+        )
     return page + [""]

@@ -42,9 +42,12 @@ def read(table: pathlib.Path = TABLE) -> list[Row]:
         return [Row(**line) for line in csv.DictReader(file)]
 
 
-def select(rows: list[Row], patterns=(), group: str | None = None, dialect: str | None = None, heavy: bool = True) -> list[Row]:
-    """Rows whose id matches one of the shell patterns (none: all), of the group and dialect; heavy=False leaves long ones out.
+def select(
+    rows: list[Row], patterns=(), group: str | None = None, dialect: str | None = None, heavy: bool = True
+) -> list[Row]:
+    """Rows whose id matches one of the shell patterns (none: all), of the group and dialect.
 
+    heavy=False leaves long ones out.
     ValueError if a pattern, the group or the dialect fits no row of the table.
     """
     for pattern in patterns:

@@ -13,7 +13,7 @@ import sys
 def load(path, name: str | None = None):
     """The file as a module, whatever its name; its folder is searched for the modules it imports.
 
-    NKI takes a kernel's source from its file, and a test's module must be found by its name, so it is registered.
+    It is registered under its name: pickles, dataclasses and a kernel's source are found that way.
     """
     path = pathlib.Path(path)
     if str(path.parent) not in sys.path:
@@ -47,7 +47,7 @@ def script(path, *arguments: str, name: str = "__main__") -> str:
 
 
 def must_say(printed: str, wanted: str, unwanted: str) -> None:
-    """A driver that only prints its verdict: AssertionError unless it printed the good one and never the bad one."""
+    """A driver that only prints its verdict: AssertionError unless it said only the good one."""
     if unwanted in printed or wanted not in printed:
         verdicts = [line for line in printed.splitlines() if wanted in line or unwanted in line]
         raise AssertionError(f"the driver's verdict is not '{wanted}': {verdicts or 'it printed none'}")

@@ -1,4 +1,4 @@
-"""One module for each group of rows. `run(row, checkout, options)` returns if the row passes and raises if it doesn't."""
+"""A module for each group of rows; `run(row, checkout, options)` returns if the row passes, else raises."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def _test(row, checkout) -> None:
     # The repository's package `test` would be Python's own.
     sys.modules.pop("test", None)
     file = checkout / row.path
-    code = pytest.main([f"{file}::{row.entry}", "-q", "-p", "no:cacheprovider", f"--rootdir={checkout}"], plugins=[outcome])
+    code = pytest.main(
+        [f"{file}::{row.entry}", "-q", "-p", "no:cacheprovider", f"--rootdir={checkout}"], plugins=[outcome]
+    )
     if outcome.failed:
         raise AssertionError(outcome.failed[0])
     if code != 0 or outcome.passed == 0:

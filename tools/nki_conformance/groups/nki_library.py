@@ -1,4 +1,4 @@
-"""nki-library: its own pytest harness in simulation mode, in a process of its own because it replaces modules."""
+"""nki-library: its own pytest harness in simulation mode, in one more process because it replaces modules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,16 @@ def _pytest(row, checkout, everything: bool) -> int:
         outcome = pathlib.Path(folder) / "outcome.xml"
         command = [sys.executable, str(HARNESS), "::".join([row.path, *row.entry.split(".")])]
         command += ["--test-mode", "simulation", "--platform-target", "trn2", "--output-directory", folder]
-        command += [f"--junitxml={outcome}", "-p", "no:cacheprovider", "-q", "-W", "ignore", "--tb=short", "--maxfail=3"]
+        command += [
+            f"--junitxml={outcome}",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "-W",
+            "ignore",
+            "--tb=short",
+            "--maxfail=3",
+        ]
         ended = subprocess.run(command, cwd=checkout, env=environment, check=False).returncode
         if not outcome.exists():
             raise AssertionError(f"the harness ended with {ended} and wrote no outcome")

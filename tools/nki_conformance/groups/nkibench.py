@@ -1,4 +1,4 @@
-"""AccelOpt's NKIBench: its 14 full-size kernels, judged by the publisher's comparison on the publisher's seeds."""
+"""AccelOpt's NKIBench: its 14 full-size kernels, by the publisher's comparison on the publisher's seeds."""
 
 from __future__ import annotations
 

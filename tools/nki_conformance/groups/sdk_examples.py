@@ -1,4 +1,4 @@
-"""aws-neuron-sdk, nki/examples: files run as scripts, and kernels by their formula where the file compares nothing."""
+"""aws-neuron-sdk, nki/examples: files as scripts; kernels by their formula where a file compares nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Two modules that nki-library's harness imports and its repository doesn't hold. They guard and analyse machines with chips, of which
-there are none here; the names are enough."""
+"""Two modules that nki-library's harness imports and its repository doesn't hold. They guard and analyse
+machines with chips, of which there are none here; the names are enough."""
 
 import sys
 import types
