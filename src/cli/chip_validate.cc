@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -15,6 +15,7 @@
 #include "chip/spec.h"
 #include "chip/validate_instructions.h"
 #include "cli/commands.h"
+#include "cli/validate_python.h"
 #include "cli/validation.h"
 #include "show/text_table.h"
 
@@ -28,13 +29,14 @@ using nlohmann::json;
 
 struct Arguments {
   std::string chip = "trn2";
-  std::string measured;
+  std::string measured, checkouts;
   std::vector<std::string> only;
   bool quick = false;
   bool json = false;
 };
 
-constexpr std::string_view kSections[] = {"instructions", "profiles", "kernels", "documented", "trn1"};
+constexpr std::string_view kSections[] = {"instructions", "profiles", "kernels",
+                                          "documented",   "trn1",     "python"};
 
 // Misses that docs/timing.md has to explain, and those that are too large for any use.
 constexpr double kMiss = 0.15, kLargeMiss = 0.25;
@@ -58,12 +60,12 @@ json kernel_rows_json(const KernelValidation& kernels) {
                     {"source", row.row->source},
                     {"measured_us", row.measured * 1e6},
                     {"predicted_us", row.predicted * 1e6},
-                    {"device_us", row.device * 1e6},
+                    {"device_us", row.time.device * 1e6},
                     {"error_percent", 100 * row.error(row.predicted)},
                     {"left_out_error_percent", 100 * row.error(row.left_out)},
                     {"roofline_error_percent", 100 * row.error(row.roofline_predicted)},
-                    {"instructions", row.instructions},
-                    {"calibrated", row.calibrated}});
+                    {"instructions", row.time.instructions},
+                    {"calibrated", row.time.calibrated}});
   return rows;
 }
 
@@ -86,8 +88,8 @@ json print_kernels(const KernelValidation& kernels, const std::string& title, bo
                                       time_text(row.predicted), signed_percent(error)};
     if (refit) cells.push_back(signed_percent(row.error(row.left_out)));
     cells.insert(cells.end(),
-                 {signed_percent(row.error(row.roofline_predicted)), fmt::format("{}", row.instructions),
-                  mark(error) + (row.calibrated ? "" : " outside what was measured")});
+                 {signed_percent(row.error(row.roofline_predicted)), fmt::format("{}", row.time.instructions),
+                  mark(error) + (row.time.calibrated ? "" : " outside what was measured")});
     table.add(cells);
   }
   fmt::print("{}\nMean absolute error {}", table.text(), percent(kernels.mean_error()));
@@ -120,18 +122,108 @@ json print_shares(const KernelValidation& kernels, const std::map<std::string, S
     const auto found = measured.find(std::string(row.row->id));
     if (found == measured.end()) continue;
     const Shares& real = found->second;
-    const double most = std::max(std::abs(row.shares.tensor_active - real.tensor_active),
-                                 std::abs(row.shares.hbm - real.hbm));
-    table.add({found->first, percent(row.shares.tensor_active), percent(real.tensor_active),
-               percent(row.shares.hbm), percent(real.hbm), most > 0.05 ? "! over 5 points" : ""});
+    const double most = std::max(std::abs(row.time.shares.tensor_active - real.tensor_active),
+                                 std::abs(row.time.shares.hbm - real.hbm));
+    table.add({found->first, percent(row.time.shares.tensor_active), percent(real.tensor_active),
+               percent(row.time.shares.hbm), percent(real.hbm), most > 0.05 ? "! over 5 points" : ""});
     rows.push_back({{"id", found->first},
-                    {"tensor_active_percent", 100 * row.shares.tensor_active},
+                    {"tensor_active_percent", 100 * row.time.shares.tensor_active},
                     {"measured_tensor_active_percent", 100 * real.tensor_active},
-                    {"hbm_percent", 100 * row.shares.hbm},
+                    {"hbm_percent", 100 * row.time.shares.hbm},
                     {"measured_hbm_percent", 100 * real.hbm}});
   }
   if (!rows.empty()) fmt::print("{}\n", table.text());
   return rows;
+}
+
+json python_row_json(const PythonRow& row) {
+  json object = {{"id", row.kernel.row->id},
+                 {"where", row.kernel.published ? "checkouts" : "project"},
+                 {"file", row.kernel.file},
+                 {"function", row.kernel.function},
+                 {"measured_us", row.twin.measured * 1e6},
+                 {"cpp_us", row.twin.predicted * 1e6},
+                 {"cpp_error_percent", 100 * row.twin.error(row.twin.predicted)},
+                 {"cpp_instructions", row.twin.time.instructions}};
+  if (!row.failure.empty()) {
+    object["failure"] = row.failure;
+    return object;
+  }
+  object["predicted_us"] = row.predicted * 1e6;
+  object["error_percent"] = 100 * row.error();
+  object["difference_percent"] = 100 * row.difference();
+  object["instructions"] = row.time.instructions;
+  return object;
+}
+
+json print_python(const PythonValidation& python, const std::string& title) {
+  using enum show::TextTable::Side;
+  show::TextTable table({"kernel", "in Python", "measured", "predicted", "error", "in C++", "error",
+                         "difference", "instructions", ""},
+                        {left, left, right, right, right, right, right, right, right, left});
+  json rows = json::array();
+  double most = 0;
+  std::vector<std::string> failures;
+  for (const PythonRow& row : python.rows) {
+    const double in_cpp = row.twin.error(row.twin.predicted);
+    std::vector<std::string> cells = {std::string(row.kernel.row->id), row.kernel.title(),
+                                      time_text(row.twin.measured)};
+    if (row.failure.empty()) {
+      most = std::max(most, std::abs(row.difference()));
+      cells.insert(cells.end(),
+                   {time_text(row.predicted), signed_percent(row.error()), time_text(row.twin.predicted),
+                    signed_percent(in_cpp), signed_percent(row.difference()),
+                    fmt::format("{}", row.time.instructions), mark(row.error())});
+    } else {
+      cells.insert(cells.end(), {"", "", time_text(row.twin.predicted), signed_percent(in_cpp), "", "",
+                                 "!! failed, see below"});
+      failures.push_back(
+          fmt::format("{}, {}:{}: {}", cells[0], row.kernel.file, row.kernel.function, row.failure));
+    }
+    table.add(cells);
+    rows.push_back(python_row_json(row));
+  }
+  fmt::print("{}\n\n{}\n", title, table.text());
+  if (python.recorded() > 0)
+    fmt::print("Mean absolute error {}, of the same in C++ {}; they differ by {} at most. ",
+               percent(python.mean_error()), percent(python.mean_twin_error()), percent(most));
+  fmt::print("{} of {} recorded.\n", python.recorded(), python.rows.size());
+  for (const std::string& failure : failures) fmt::print("{}\n", failure);
+  fmt::print("\n");
+  return {{"rows", rows},
+          {"recorded", python.recorded()},
+          {"mape", 100 * python.mean_error()},
+          {"cpp_mape", 100 * python.mean_twin_error()},
+          {"largest_difference_percent", 100 * most}};
+}
+
+// The kernels in Python of one chip: ours, then published ones. `in_cpp` has their twins.
+json print_python_of(const Arguments& a, const std::vector<MeasuredPython>& kernels,
+                     const std::vector<const KernelValidation*>& in_cpp, const Timing& timing,
+                     const std::string& chip) {
+  json result = json::object();
+  std::optional<std::string> missing;  // asked once, and only where there is something to record
+  for (const bool published : {false, true}) {
+    std::vector<MeasuredPython> some;
+    std::ranges::copy_if(kernels, std::back_inserter(some), [&](const MeasuredPython& kernel) {
+      return kernel.published == published && kernel.row->chip == timing.spec.name;
+    });
+    if (some.empty()) continue;
+    const std::string title =
+        fmt::format("{} in Python on {}", published ? "Published kernels" : "Kernels", timing.spec.label());
+    const char* key = published ? "published" : "project";
+    if (!missing) missing = python_missing();
+    std::string skipped = *missing;
+    if (skipped.empty() && published && a.checkouts.empty())
+      skipped = "--checkouts names no folder with the repositories that they are from";
+    if (!skipped.empty()) {
+      fmt::print("{}: {} skipped. {}\n\n", title, some.size(), skipped);
+      result[key] = {{"skipped", skipped}, {"count", some.size()}};
+      continue;
+    }
+    result[key] = print_python(validate_python(some, in_cpp, timing, chip, a.checkouts), title);
+  }
+  return result;
 }
 
 json print_instructions(const std::filesystem::path& file, const Timing& timing) {
@@ -155,8 +247,8 @@ json print_instructions(const std::filesystem::path& file, const Timing& timing)
                     {"error_percent", 100 * row.error()}});
   }
   const double mean = rows.empty() ? 0 : sum / static_cast<double>(rows.size());
-  fmt::print("Instructions\n\n{}\nMean absolute error {}. {} of {} over 10% and 5 ns.\n\n", table.text(),
-             percent(mean), misses, rows.size());
+  fmt::print("Instructions on {}\n\n{}\nMean absolute error {}. {} of {} over 10% and 5 ns.\n\n",
+             timing.spec.label(), table.text(), percent(mean), misses, rows.size());
   return {{"mape", 100 * mean}, {"over_10_percent", misses}, {"rows", rows}};
 }
 
@@ -209,8 +301,8 @@ json print_profiles(const std::filesystem::path& folder, const Timing& timing) {
   if (rows.empty())
     throw InputError(folder.string(), "has no recorded timeline",
                      "A recording is NAME.instructions.csv and two more");
-  fmt::print("Recorded timelines, replayed with the recorded dependencies\n\n{}\n{}\n", spans.text(),
-             busy.text());
+  fmt::print("Recorded timelines on {}, replayed with the recorded dependencies\n\n{}\n{}\n",
+             timing.spec.label(), spans.text(), busy.text());
   return rows;
 }
 
@@ -226,26 +318,47 @@ void validate(const Arguments& a) {
 
   json result = {{"chip", spec.name}, {"chip_hash", spec.file().hash()}};
   const std::size_t nothing = result.size();
+  const bool measured = spec.name == "trn2" || spec.name == "trn1";
+  const std::vector<MeasuredPython> python = measured && wanted("python")
+                                                 ? read_measured_python(folder / "python.csv")
+                                                 : std::vector<MeasuredPython>();
+  // Kernels in C++, where another section needs them anyway or kernels in Python are compared with them.
+  const auto in_cpp = [&](std::string_view section, const char* file, const Timing& on, bool refit) {
+    const std::vector<Figure> all = figures(file);
+    return validate_kernels(wanted(section) ? all : figures_of(python, all), on, refit && wanted(section));
+  };
   fmt::print("Chip {}\n\n", spec.label());
   if (spec.name == "trn2") {
     if (wanted("instructions"))
       result["instructions"] = print_instructions(folder / "instructions.csv", timing);
     if (wanted("profiles")) result["profiles"] = print_profiles(folder / "profiles", timing);
+    KernelValidation kernels, documented;
+    if (wanted("kernels") || wanted("python")) kernels = in_cpp("kernels", "kernels.csv", timing, !a.quick);
+    if (wanted("documented") || wanted("python"))
+      documented = in_cpp("documented", "documented.csv", timing, false);
     if (wanted("kernels")) {
-      const KernelValidation kernels = validate_kernels(figures("kernels.csv"), timing, !a.quick);
-      result["kernels"] = print_kernels(kernels, "Whole kernels on " + spec.name, !a.quick);
+      result["kernels"] = print_kernels(kernels, "Whole kernels on " + spec.label(), !a.quick);
       result["shares"] = print_shares(kernels, read_shares(folder / "shares.csv"));
       result["mape"] = 100 * kernels.mean_error();
     }
     if (wanted("documented"))
       result["documented"] = print_kernels(
-          validate_kernels(figures("documented.csv"), timing, false),
-          "Documented traces on " + spec.name + "; constants of software DMA were chosen with them", false);
+          documented,
+          "Documented traces on " + spec.label() + "; constants of software DMA were chosen with them",
+          false);
+    if (wanted("python"))
+      result["python"][spec.name] = print_python_of(a, python, {&kernels, &documented}, timing, a.chip);
   }
-  if (wanted("trn1") && (spec.name == "trn2" || spec.name == "trn1")) {
-    const Spec other = Spec::load(spec.name == "trn1" ? a.chip : "trn1");
-    result["trn1"] = print_kernels(validate_kernels(figures("documented.csv"), Timing(other), false),
-                                   "Kernels on trn1; nothing is fitted to them", false);
+  if (measured && (wanted("trn1") || wanted("python"))) {
+    const std::string chip = spec.name == "trn1" ? a.chip : "trn1";
+    const Spec other_spec = Spec::load(chip);
+    const Timing other(other_spec);
+    const KernelValidation kernels = in_cpp("trn1", "documented.csv", other, false);
+    if (wanted("trn1"))
+      result["trn1"] =
+          print_kernels(kernels, "Kernels on " + other_spec.label() + "; nothing is fitted to them", false);
+    if (wanted("python"))
+      result["python"][other_spec.name] = print_python_of(a, python, {&kernels}, other, chip);
   }
   if (result.size() == nothing)
     throw InputError("--chip " + a.chip, "there are no measurements of " + spec.name,
@@ -263,6 +376,8 @@ void add_chip_validate(CLI::App& chip) {
   command->add_option("--measured", a->measured, "Folder of the measurements (default: chips/measured)");
   command->add_option("--only", a->only, "Only these sections")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSections), std::end(kSections))));
+  command->add_option("--checkouts", a->checkouts,
+                      "Folder of repositories, OWNER+NAME each: published kernels in Python are timed too");
   command->add_flag("--quick", a->quick, "Don't fit again with each source left out");
   command->add_flag("--json", a->json, "End with one line of JSON");
   command->callback([a] { validate(*a); });

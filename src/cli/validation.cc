@@ -30,41 +30,6 @@ struct Recorded {
   std::vector<chip::Program> programs;
 };
 
-struct Timed {
-  double device = 0, roofline = 0;
-  Shares shares;
-  std::size_t instructions = 0;
-  bool calibrated = true;
-};
-
-Timed time_of(const Recorded& recorded, const Timing& timing) {
-  const double core_bandwidth = timing.dma.engines.value * timing.dma.engine_effective_bandwidth.value;
-  const double bandwidth = std::min(core_bandwidth, timing.stack_bandwidth.value);
-  Timed sum;
-  double busy = 0, bytes = 0;
-  for (const chip::Program& program : recorded.programs) {
-    const chip::Timeline timeline = chip::time(program, timing);
-    sum.device += chip::seconds(timeline.total);
-    sum.instructions += timeline.events.size();
-    sum.calibrated = sum.calibrated && timeline.uncalibrated == 0;
-    std::vector<chip::Interval> active;
-    for (const chip::Event& event : timeline.events)
-      if (event.engine == Engine::tensor) active.emplace_back(event.start, event.end);
-    busy += chip::seconds(chip::length_of_union(active));
-    for (const chip::CoreTimeline& core : timeline.cores) {
-      const auto moved = static_cast<double>(core.traffic.hbm_read + core.traffic.hbm_written);
-      sum.roofline += std::max(
-          (core.traffic.flops + core.traffic.transpose_flops) / chip::peak_flops_per_core(timing.spec),
-          moved / bandwidth);
-      bytes += moved;
-    }
-  }
-  sum.shares = {busy / sum.device, bytes / sum.device / timing.stack_bandwidth.value};
-  sum.device /= recorded.row->cores;
-  sum.roofline /= recorded.row->cores;
-  return sum;
-}
-
 // The launch overhead that fits the rows best: least squares of (device + launches x - measured) / measured,
 // not negative. 0 where no row has launches.
 template <class Rows, class Device>
@@ -95,6 +60,34 @@ std::vector<KernelRow> only(const std::vector<KernelRow>& rows, const std::strin
 }
 
 }  // namespace
+
+KernelTime time_of(const MeasuredRow& row, std::span<const chip::Program> programs, const Timing& timing) {
+  const double core_bandwidth = timing.dma.engines.value * timing.dma.engine_effective_bandwidth.value;
+  const double bandwidth = std::min(core_bandwidth, timing.stack_bandwidth.value);
+  KernelTime sum;
+  double busy = 0, bytes = 0;
+  for (const chip::Program& program : programs) {
+    const chip::Timeline timeline = chip::time(program, timing);
+    sum.device += chip::seconds(timeline.total);
+    sum.instructions += timeline.events.size();
+    sum.calibrated = sum.calibrated && timeline.uncalibrated == 0;
+    std::vector<chip::Interval> active;
+    for (const chip::Event& event : timeline.events)
+      if (event.engine == Engine::tensor) active.emplace_back(event.start, event.end);
+    busy += chip::seconds(chip::length_of_union(active));
+    for (const chip::CoreTimeline& core : timeline.cores) {
+      const auto moved = static_cast<double>(core.traffic.hbm_read + core.traffic.hbm_written);
+      sum.roofline += std::max(
+          (core.traffic.flops + core.traffic.transpose_flops) / chip::peak_flops_per_core(timing.spec),
+          moved / bandwidth);
+      bytes += moved;
+    }
+  }
+  sum.shares = {busy / sum.device, bytes / sum.device / timing.stack_bandwidth.value};
+  sum.device /= row.cores;
+  sum.roofline /= row.cores;
+  return sum;
+}
 
 std::vector<Figure> read_figures(const std::filesystem::path& file) {
   const std::string text = read_file(file);
@@ -154,17 +147,13 @@ KernelValidation validate_kernels(const std::vector<Figure>& figures, const Timi
       progress.update(done++, std::string(r.row->id));
       Timing changed = timing;
       changed.dma.copy_overhead.value *= kMultiples[s];
-      const Timed timed = time_of(r, changed);
-      devices[s].push_back(timed.device);
+      const KernelTime time = time_of(*r.row, r.programs, changed);
+      devices[s].push_back(time.device);
       if (s > 0) continue;
       KernelRow row;
       row.row = r.row;
       row.measured = r.measured;
-      row.device = timed.device;
-      row.roofline = timed.roofline;
-      row.shares = timed.shares;
-      row.instructions = timed.instructions;
-      row.calibrated = timed.calibrated;
+      row.time = time;
       result.rows.push_back(row);
     }
     r.programs.clear();  // some have a hundred thousand instructions
@@ -176,13 +165,13 @@ KernelValidation validate_kernels(const std::vector<Figure>& figures, const Timi
   std::map<std::string, double> roofline_launch;
   for (const std::string& source : sources) {
     const auto inside = only(result.rows, source, true);
-    result.launch[source] = fitted_launch(inside, [](const KernelRow& row) { return row.device; });
-    roofline_launch[source] = fitted_launch(inside, [](const KernelRow& row) { return row.roofline; });
+    result.launch[source] = fitted_launch(inside, [](const KernelRow& row) { return row.time.device; });
+    roofline_launch[source] = fitted_launch(inside, [](const KernelRow& row) { return row.time.roofline; });
   }
   for (KernelRow& row : result.rows) {
-    row.predicted = row.device + row.launches() * result.launch[source_of(row)];
+    row.predicted = row.time.device + row.launches() * result.launch[source_of(row)];
     row.left_out = row.predicted;
-    row.roofline_predicted = row.roofline + row.launches() * roofline_launch[source_of(row)];
+    row.roofline_predicted = row.time.roofline + row.launches() * roofline_launch[source_of(row)];
   }
   if (!refit) return result;
 
@@ -190,24 +179,25 @@ KernelValidation validate_kernels(const std::vector<Figure>& figures, const Timi
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t s = 0; s < sweeps; ++s) {
       std::vector<KernelRow> rows = result.rows;
-      for (std::size_t i = 0; i < rows.size(); ++i) rows[i].device = devices[s][i];
+      for (std::size_t i = 0; i < rows.size(); ++i) rows[i].time.device = devices[s][i];
       const auto outside = only(rows, source, false);
       if (outside.empty()) continue;
-      const double launch = fitted_launch(outside, [](const KernelRow& row) { return row.device; });
+      const double launch = fitted_launch(outside, [](const KernelRow& row) { return row.time.device; });
       std::map<std::string, double> own;
       for (const KernelRow& row : outside)
         if (!own.contains(source_of(row)))
-          own[source_of(row)] =
-              fitted_launch(only(outside, source_of(row), true), [](const KernelRow& r) { return r.device; });
-      const double error = mean_absolute(
-          outside, [&](const KernelRow& row) { return row.device + row.launches() * own[source_of(row)]; });
+          own[source_of(row)] = fitted_launch(only(outside, source_of(row), true),
+                                              [](const KernelRow& r) { return r.time.device; });
+      const double error = mean_absolute(outside, [&](const KernelRow& row) {
+        return row.time.device + row.launches() * own[source_of(row)];
+      });
       if (error > least - 1e-9) continue;  // the file's own where nothing is better
       least = error;
       result.copy_left_out[source] = kMultiples[s];
       result.launch_left_out[source] = launch;
       for (std::size_t i = 0; i < rows.size(); ++i)
         if (source_of(rows[i]) == source)
-          result.rows[i].left_out = rows[i].device + rows[i].launches() * launch;
+          result.rows[i].left_out = rows[i].time.device + rows[i].launches() * launch;
     }
   }
   return result;

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,16 +35,23 @@ struct Shares {
 // shares.csv of chips/measured: by id.
 std::map<std::string, Shares> read_shares(const std::filesystem::path& file);
 
-// A kernel that was measured, and what the model says; seconds.
-struct KernelRow {
-  const kernels::MeasuredRow* row = nullptr;
-  double measured = 0;
+// What the model says of a row's programs, one after the other, with `cores` taken into account; seconds.
+struct KernelTime {
   double device = 0;  // without launches
   double roofline =
       0;  // max of FLOPs at the array's peak and HBM bytes at the bandwidth of core and stack, the same
   Shares shares;
   std::size_t instructions = 0;
   bool calibrated = true;  // all shapes lie within what was measured
+};
+KernelTime time_of(const kernels::MeasuredRow& row, std::span<const chip::Program> programs,
+                   const chip::Timing& timing);
+
+// A kernel that was measured, and what the model says; seconds.
+struct KernelRow {
+  const kernels::MeasuredRow* row = nullptr;
+  double measured = 0;
+  KernelTime time;
   // With the launches.
   double predicted = 0, left_out = 0, roofline_predicted = 0;
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/files.h"
@@ -17,6 +19,8 @@ using test::headway;
 
 const std::filesystem::path kMeasured = std::filesystem::path(HEADWAY_ROOT) / "chips/measured";
 const std::string kKernelHeads = "id,source,chip,kernel,shape,dtype,latency_us,notes\n";
+
+const std::string kPythonHeads = "id,where,file,function,arguments\n";
 
 class ChipValidate : public testing::Test {
  protected:
@@ -98,6 +102,7 @@ TEST_F(ChipValidate, RunsTrainium1WithItsOwnFile) {
   EXPECT_EQ(finished.json().at("documented").at("rows")[0].at("id"), "exp-128x128");
   ASSERT_EQ(finished.json().at("trn1").at("rows").size(), 1u);
   EXPECT_EQ(finished.json().at("trn1").at("rows")[0].at("id"), "trn1-mamba-v1-512x256");
+  write("python.csv", kPythonHeads);
   const Finished alone = validate("--chip trn1 --json");
   ASSERT_EQ(alone.code, 0) << alone.output;
   EXPECT_EQ(alone.json().at("trn1"), finished.json().at("trn1"));
@@ -146,6 +151,131 @@ TEST_F(ChipValidate, RefusesBadTables) {
   EXPECT_EQ(chip.code, 2) << chip.output;
   EXPECT_TRUE(chip.says("no measurements of trn3")) << chip.output;
   EXPECT_NE(validate("--only nonsense").code, 0);
+}
+
+// --- Kernels in Python ---
+
+// $HEADWAY_PYTHON for the length of a test.
+class Interpreter {
+ public:
+  explicit Interpreter(const char* path) {
+    if (const char* before = std::getenv("HEADWAY_PYTHON")) before_ = before;
+    ::setenv("HEADWAY_PYTHON", path, 1);
+  }
+  ~Interpreter() {
+    if (before_)
+      ::setenv("HEADWAY_PYTHON", before_->c_str(), 1);
+    else
+      ::unsetenv("HEADWAY_PYTHON");
+  }
+
+ private:
+  std::optional<std::string> before_;
+};
+
+// What the kernels of these tests were measured as; figures that they are near.
+const std::string kExponentials =
+    kKernelHeads + "exp-4x4096,a,trn2,,,bf16,10.3,\nexp-128x128,a,trn2,,,bf16,5.3,\n";
+
+class ChipValidatePython : public ChipValidate {
+ protected:
+  void SetUp() override {
+#ifdef HEADWAY_TEST_PYTHON
+    ::setenv("HEADWAY_PYTHON", HEADWAY_TEST_PYTHON, 0);
+#endif
+    write("kernels.csv", kKernelHeads);
+    write("documented.csv", kExponentials);
+    write("python.csv", kPythonHeads +
+                            "exp-128x128,project,examples/nki/measured.py,exponential,"
+                            "\"x=bf16[128,128] sync=false\"\n");
+    static const Finished probe = validate("--only python --json");
+    ASSERT_EQ(probe.code, 0) << probe.output;
+    if (probe.json().at("python").at("trn2").at("project").contains("skipped"))
+      GTEST_SKIP() << "no Python with the package headway-nki: " << probe.output;
+  }
+};
+
+// The same kernel, written twice: in C++ and as a kernel author would. Every line of the repository's table.
+TEST_F(ChipValidatePython, AgreesWithTheSameKernelsInCpp) {
+  const Finished finished = headway("chip validate --only python --json");
+  ASSERT_EQ(finished.code, 0) << finished.output;
+  EXPECT_TRUE(finished.output.find("Chip trn2 (") != std::string::npos) << finished.output;
+  const nlohmann::json json = finished.json(), project = json.at("python").at("trn2").at("project");
+  const std::string label = "trn2 (" + json.at("chip_hash").get<std::string>().substr(0, 8) + ")";
+  EXPECT_TRUE(finished.says("Kernels in Python on " + label)) << finished.output;
+  EXPECT_GE(project.at("rows").size(), 7u);
+  EXPECT_EQ(project.at("recorded"), project.at("rows").size()) << finished.output;
+  for (const nlohmann::json& row : project.at("rows")) {
+    ASSERT_TRUE(row.contains("error_percent")) << row;
+    EXPECT_NEAR(row.at("error_percent").get<double>(), row.at("cpp_error_percent").get<double>(), 10) << row;
+    EXPECT_NEAR(row.at("error_percent").get<double>(),
+                100 * (row.at("predicted_us").get<double>() / row.at("measured_us").get<double>() - 1), 1e-6);
+    EXPECT_GT(row.at("instructions"), 2);
+  }
+  // Published ones are in repositories of their own.
+  EXPECT_GT(json.at("python").at("trn2").at("published").at("count"), 5);
+  EXPECT_TRUE(finished.says("--checkouts names no folder")) << finished.output;
+}
+
+TEST_F(ChipValidatePython, NamesWhatFails) {
+  std::filesystem::create_directories(root_ / "owner+name/kernels");
+  write("owner+name/kernels/wrong.py",
+        "import nki\n\n@nki.jit\ndef kernel(x):\n    raise KeyError('absent')\n");
+  const std::string published = "owner+name/kernels/", argument = ",\"x=bf16[4,4096]\"\n";
+  write("python.csv", kPythonHeads + "exp-4x4096,project,examples/nki/measured.py,exponential" + argument +
+                          "exp-4x4096,project,examples/nki/measured.py,exponentiel" + argument +
+                          "exp-4x4096,checkouts," + published + "wrong.py,kernel" + argument +
+                          "exp-4x4096,checkouts," + published + "absent.py,kernel" + argument);
+  const Finished finished = validate("--only python --json --checkouts '" + root_.string() + "'");
+  ASSERT_EQ(finished.code, 0) << finished.output;
+  const nlohmann::json python = finished.json().at("python").at("trn2");
+  EXPECT_EQ(python.at("project").at("recorded"), 1);
+  EXPECT_NEAR(python.at("project").at("rows")[0].at("error_percent"), -2, 8);
+  EXPECT_TRUE(finished.says("did you mean 'exponential'?")) << finished.output;
+  EXPECT_EQ(python.at("published").at("recorded"), 0);
+  EXPECT_TRUE(finished.says("could not be recorded: ")) << finished.output;
+  EXPECT_TRUE(finished.says("wrong.py:5: KeyError: 'absent'")) << finished.output;
+  EXPECT_TRUE(finished.says("Clone https://github.com/owner/name into ")) << finished.output;
+  for (const nlohmann::json& row : python.at("published").at("rows"))
+    EXPECT_FALSE(row.contains("error_percent"));
+}
+
+TEST_F(ChipValidate, SaysWhichKernelsInPythonAreSkipped) {
+  write("kernels.csv", kKernelHeads);
+  write("documented.csv", kExponentials);
+  write("python.csv",
+        kPythonHeads + "exp-4x4096,project,examples/nki/measured.py,exponential,\"x=bf16[4,4096]\"\n");
+  for (const auto& [python, words] : {std::pair("/nowhere/python", "/nowhere/python: can't be started"),
+                                      std::pair("/bin/false", "/bin/false: ended with code 1")}) {
+    const Interpreter interpreter(python);
+    const Finished finished = validate("--only python --json");
+    ASSERT_EQ(finished.code, 0) << finished.output;
+    EXPECT_TRUE(finished.says(std::string("1 skipped. ") + words)) << finished.output;
+    EXPECT_TRUE(finished.says("Set HEADWAY_PYTHON")) << finished.output;
+    EXPECT_EQ(finished.json().at("python").at("trn2").at("project").at("count"), 1);
+  }
+}
+
+TEST_F(ChipValidate, RefusesBadTablesOfKernelsInPython) {
+  write("kernels.csv", kKernelHeads);
+  write("documented.csv", kExponentials);
+  const auto refuses = [&](const std::string& row, const std::string& words) {
+    write("python.csv", kPythonHeads + row);
+    const Finished finished = validate("--only python");
+    EXPECT_EQ(finished.code, 2) << finished.output;
+    EXPECT_TRUE(finished.says(words)) << words << ": " << finished.output;
+  };
+  const std::string good = "exp-4x4096,project,a.py,f,\"x=bf16[4,4096]\"\n";
+  refuses(good + good, "python.csv:3");
+  refuses("exp-4x4097,project,a.py,f,\n", "exp-4x4097");
+  refuses("silu-v1,project,a.py,f,\n", "silu-v1 has no figure");
+  refuses("gelu-base-128,project,a.py,f,\n", "the sum of 2 kernels");
+  refuses("exp-4x4096,elsewhere,a.py,f,\n", "where is 'elsewhere'");
+  refuses("exp-4x4096,checkouts,a.py,f,\n", "OWNER+NAME/");
+  refuses("exp-4x4096,project,/a.py,f,\n", "relative path");
+  refuses("exp-4x4096,project,a.cc,f,\n", "relative path");
+  refuses("exp-4x4096,project,a.py,,\n", "relative path");
+  refuses("exp-4x4096,project,a.py,f,x\n", "isn't NAME=VALUE");
 }
 
 }  // namespace
