@@ -468,3 +468,33 @@ def test_allocations_are_places_of_their_own(rng):
 def test_errors(work, error, words):
     with pytest.raises(error, match=words):
         run(work, np.zeros((16, 4), np.float32))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((32, 12), (1, 1)), ((32, 1), (1, 12)), ((32, 3, 4), (32, 1, 4)), ((1, 12), (32, 12))]
+)
+def test_extents_of_one_are_repeated_on_both_sides(rng, shapes):
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    np.testing.assert_allclose(run(nl.add, x, y), x + y, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        run(lambda a, b: nisa.tensor_tensor(a, b, op=np.subtract), x, y), x - y, rtol=1e-6, atol=1e-6
+    )
+
+
+def test_shapes_that_only_have_as_many_elements_do_not_go_together():
+    with pytest.raises(KernelError, match="don't go together"):
+        run(nl.add, np.zeros((16, 2, 3), np.float32), np.zeros((16, 3, 2), np.float32))
+
+
+def test_single_elements_are_assigned():
+    """Also where engines can't start."""
+
+    def work(t):
+        for i in nl.static_range(5):
+            t[i, 3] = float(i)
+        t[7, 0] = nl.add(t[0, 3], 42.0)
+        return t
+
+    wanted = np.zeros((16, 6), np.float32)
+    wanted[:5, 3], wanted[7, 0] = range(5), 42
+    np.testing.assert_array_equal(run(work, np.zeros((16, 6), np.float32)), wanted)

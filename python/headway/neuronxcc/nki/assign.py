@@ -73,7 +73,12 @@ def put(target: Tile, value, temporary: bool = False) -> None:
 def fill(target: Tile, value) -> None:
     """target = a number everywhere."""
     into = target.native()
-    if target.on_chip:
+    if target.on_chip and not target.on_engines and not buffers.is_psum(target.buffer):
+        # Engines can't start there, DMA can.
+        whole = new_tile(target.shape, target.dtype, buffers.sbuf)
+        fill(whole, value)
+        isa.dma_copy(into, whole.native())
+    elif target.on_chip:
         isa.memset(into, float(value) if target.dtype.dtype.kind not in "iub" else int(value))
         wrote(target)
     else:

@@ -12,7 +12,7 @@ from headway.neuronxcc.nki.layout import can_start
 from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.tile import Choice, Tile, new_tile
 from headway.nki import buffers, dtypes, isa
-from headway.nki.errors import Unsupported
+from headway.nki.errors import KernelError, Unsupported
 from headway.nki.language.math import promoted
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
@@ -157,11 +157,27 @@ def in_sbuf(tile: Tile) -> Tile:
     return emit(isa.tensor_copy, tile.shape, tile.dtype, [tile])
 
 
+def over_partitions(tile: Tile, rows: int) -> Tile:
+    """A tile of one partition on so many, by way of HBM; others as they are."""
+    if not tile.on_chip or tile.partitions == rows:
+        return tile
+    if tile.partitions != 1:
+        raise KernelError(f"{tile!r} can't be repeated on {rows} partitions [shape]")
+    row = new_tile((tile.size,), tile.dtype, buffers.private_hbm)
+    isa.dma_copy(row.native(), in_sbuf(tile).native())
+    many = new_tile((rows, *(tile.shape[1:] or (1,))), tile.dtype, buffers.sbuf)
+    isa.dma_copy(many.native(), row.reshape((1, row.size)).repeated((rows, row.size)).native())
+    return many
+
+
 def matched(a: Tile, b: Tile) -> tuple[Tile, Tile]:
-    """Both with one shape: free extents of 1, or all of them, repeated."""
+    """Both with one shape: extents of 1 repeated."""
     if a.shape == b.shape:
         return a, b
-    if a.size == b.size and a.partitions == b.partitions:
+    if a.partitions != b.partitions and 1 in (a.partitions, b.partitions):
+        rows = max(a.partitions, b.partitions)
+        a, b = over_partitions(a, rows), over_partitions(b, rows)
+    if a.partitions == b.partitions and [n for n in a.shape if n > 1] == [n for n in b.shape if n > 1]:
         return a, b
     if b.per_partition and b.partitions == a.partitions:
         return a, assign.fitted(b, a)

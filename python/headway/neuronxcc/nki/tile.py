@@ -323,6 +323,10 @@ class Tile:
         """Extents of 1 (or missing in front) repeated; partitions can't be."""
         dims = [Dim(1)] * (len(shape) - self.ndim) + self.dims
         result = []
+        if self.on_chip and dims and dims[0].size != shape[0]:
+            raise KernelError(
+                f"{self!r}: a view repeats no partitions; nl.broadcast_to(tile, {shape}) copies [shape]"
+            )
         for dim, n in zip(dims, shape):
             if dim.size == n:
                 result.append(dim)
@@ -506,7 +510,7 @@ def new_tile(shape, dtype, buffer, name: str = "", fill=None) -> Tile:
     """A new tile. On chip the extent marked with par_dim, or else the first, lies on partitions; those before
     it are blocks.
     """
-    shape = tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)
+    shape = (tuple(shape) if isinstance(shape, (list, tuple)) else (shape,)) or (1,)
     dtype = dtypes.dtype_of(dtype)
     buffer = buffers.buffer_of(buffer)
     if not buffers.is_on_chip(buffer):

@@ -10,6 +10,7 @@ from headway.neuronxcc.nki.compute import emit as _emit
 from headway.neuronxcc.nki.compute import in_sbuf as _in_sbuf
 from headway.neuronxcc.nki.compute import no_mask as _no_mask
 from headway.neuronxcc.nki.compute import number as _number
+from headway.neuronxcc.nki.compute import over_partitions as _over_partitions
 from headway.neuronxcc.nki.compute import reduction as _reduction
 from headway.neuronxcc.nki.compute import result_dtype as _result_dtype
 from headway.neuronxcc.nki.compute import without_masks as _without_masks
@@ -250,13 +251,9 @@ def copy(src, *, mask=None, dtype=None, **_options):
 def broadcast_to(src, shape, **_options):
     """Extents of 1 repeated; partitions by way of HBM."""
     shape = tuple(int(n) for n in shape)
-    if src.on_chip and src.partitions == 1 and shape[0] != 1:
-        row = _new_tile((src.size // src.partitions,), src.dtype, private_hbm)
-        _isa.dma_copy(row.native(), _in_sbuf(src).native())
-        many = _new_tile((shape[0], *[d.size for d in src.dims[-(len(shape) - 1) :]]), src.dtype, sbuf)
-        _isa.dma_copy(many.native(), row.reshape((1, row.size)).repeated((shape[0], row.size)).native())
-        src = many
-    return src.repeated(shape)
+    if src.on_chip and src.ndim < len(shape):
+        src = src.reshape((src.shape[0], *(1,) * (len(shape) - src.ndim), *src.shape[1:]))
+    return _over_partitions(src, shape[0]).repeated(shape)
 
 
 def expand_dims(data, axis):
