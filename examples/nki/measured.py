@@ -1,4 +1,4 @@
-"""Kernels whose time on real chips is published, in NKI, with the tiles, engines and transfers of their sources.
+"""Kernels whose time on real chips is published, with the tiles, engines and transfers of their sources.
 
 ``headway chip validate`` times them on the simulated chip beside those figures and beside the same kernels in
 C++ (``src/kernels/measured``). As a script this file runs each on small inputs and compares with NumPy:
@@ -32,11 +32,12 @@ def identity_matrix(dtype, **how):
 
 
 def transposed_blocks(data, identity):
-    """data [128, n 128], each block of 128 columns transposed: [128, n, 128] in PSUM, n at most 4 (one bank)."""
+    """data [128, n 128], each block of 128 columns transposed: [128, n, 128] in PSUM; n is at most 4."""
     blocks = data.shape[1] // P
     result = nl.ndarray((P, blocks, P), data.dtype, buffer=nl.psum)
     for b in range(blocks):
-        nisa.nc_matmul(result[:, b], data[:, b * P : (b + 1) * P], identity, is_moving_onezero=True, is_transpose=True)
+        block = data[:, b * P : (b + 1) * P]
+        nisa.nc_matmul(result[:, b], block, identity, is_moving_onezero=True, is_transpose=True)
     return result
 
 
@@ -76,8 +77,8 @@ def silu(x, chunk=7168):
 
 @nki.jit
 def matmul_hoisted(lhsT, rhs):
-    """lhsT [K, M], rhs [K, N] to lhsT^T rhs [M, N]. A row of tiles of the left operand is loaded once, a column
-    of the right one for each of its products. K and M are multiples of 128, N of 512."""
+    """lhsT [K, M], rhs [K, N] to lhsT^T rhs [M, N]. Tiles of the left operand are loaded once, those of the
+    right one for each row of tiles of the result. K and M are multiples of 128, N of 512."""
     (k, m), n = lhsT.shape, rhs.shape[1]
     out = nl.ndarray((m, n), lhsT.dtype, buffer=nl.shared_hbm)
     for i in range(0, m, P):
@@ -131,8 +132,8 @@ def rmsnorm_matmul(x, w):
 
 
 def on_all_partitions(row, ones):
-    """row [1, N] in SBUF, repeated: [128, N]. Products with a column of ones put it into PSUM, 512 columns at a
-    time; a longer row is copied from there, by Scalar and Vector in turn."""
+    """row [1, N] in SBUF, repeated: [128, N]. Products with ones put it into PSUM, 512 columns at a time; a
+    longer row is copied from there, by Scalar and Vector in turn."""
     n = row.shape[1]
     result = nl.ndarray((P, n), nl.float32, buffer=nl.psum if n <= COLUMNS else nl.sbuf)
     if n <= COLUMNS:
@@ -146,14 +147,16 @@ def on_all_partitions(row, ones):
 
 
 def scan_state(total, delta, product, decay, initial, b_row, c_row, ones):
-    """Adds one state's part to total, [128, T]: the recurrence h = exp(decay delta) h + product b from `initial`
-    on, times c. decay is [128, 1]; b_row and c_row are [1, T] in HBM. Returns h."""
+    """Adds one state's part to total, [128, T]: h c, where h = exp(decay delta) h + product b, first `initial`.
+    decay is [128, 1]; b_row and c_row are [1, T] in HBM. Returns h."""
     factor, weighted, values, seen = (nl.ndarray(delta.shape, nl.float32, buffer=nl.sbuf) for _ in range(4))
     vector = nisa.engine.vector
     nisa.activation(factor, nl.exp, delta, scale=decay)
-    nisa.tensor_tensor(weighted, product, on_all_partitions(loaded(b_row, **PREPARED), ones), nl.multiply, engine=vector)
+    b = on_all_partitions(loaded(b_row, **PREPARED), ones)
+    nisa.tensor_tensor(weighted, product, b, nl.multiply, engine=vector)
     nisa.tensor_tensor_scan(values, factor, weighted, initial, nl.multiply, nl.add)
-    nisa.tensor_tensor(seen, values, on_all_partitions(loaded(c_row, **PREPARED), ones), nl.multiply, engine=vector)
+    c = on_all_partitions(loaded(c_row, **PREPARED), ones)
+    nisa.tensor_tensor(seen, values, c, nl.multiply, engine=vector)
     nisa.tensor_tensor(total, total, seen, nl.add, engine=vector)
     return values
 
@@ -180,8 +183,10 @@ def delta_times_u(delta, u):
 
 @nki.jit
 def scan_channel_outer(delta, u, a, b, c):
-    """The selective scan with whole rows: delta, u [C, T], a [C, S], b, c [S, T], float32, to [C, T]. Channels
-    outermost, so that delta and u are loaded once. C is a multiple of 128."""
+    """The selective scan with whole rows: delta, u [C, T], a [C, S], b, c [S, T], float32, to [C, T].
+
+    Channels are outermost, so that delta and u are loaded once. C is a multiple of 128.
+    """
     channels, length = delta.shape
     out = nl.ndarray((channels, length), nl.float32, buffer=nl.shared_hbm)
     ones = row_of_ones()
@@ -198,7 +203,7 @@ def scan_channel_outer(delta, u, a, b, c):
 
 @nki.jit
 def scan_tile_outer(delta, u, a, b, c):
-    """scan_channel_outer in tiles of 512 of the sequence, outermost; the last value of each state is carried to
+    """scan_channel_outer in tiles of 512 of the sequence, outermost; each state's last value is carried to
     the next tile. T is a multiple of 512."""
     channels, length = delta.shape
     states = a.shape[1]
@@ -214,8 +219,9 @@ def scan_tile_outer(delta, u, a, b, c):
             for s in range(states):
                 last = carried[tile][:, s : s + 1]
                 decay = loaded(a[i : i + P, s : s + 1], **PREPARED)
-                values = scan_state(totals[tile], d, product, decay, last if t > 0 else 0.0, b[s : s + 1, t:end],
-                                    c[s : s + 1, t:end], ones)
+                initial = last if t > 0 else 0.0
+                rows = b[s : s + 1, t:end], c[s : s + 1, t:end]
+                values = scan_state(totals[tile], d, product, decay, initial, *rows, ones)
                 if end < length:
                     nisa.tensor_copy(last, values[:, COLUMNS - 1 :])
         for tile, i in enumerate(range(0, channels, P)):
@@ -247,8 +253,7 @@ def in_turn(*engines):
 
 @nki.jit
 def attention_fused(q, k, v):
-    """softmax(q^T k) v^T for q, k, v [128, S], to [S, 128]; nothing but these goes through HBM. S is a multiple of
-    512."""
+    """softmax(q^T k) v^T for q, k, v [128, S], to [S, 128]; only these are in HBM. S is a multiple of 512."""
     dtype, length = q.dtype, q.shape[1]
     tiles, chunks = length // P, length // COLUMNS
     out = nl.ndarray((length, P), dtype, buffer=nl.shared_hbm)
@@ -272,7 +277,8 @@ def attention_fused(q, k, v):
             scores.append([])
             for c in range(chunks):
                 score = nl.ndarray((P, COLUMNS), nl.float32, buffer=nl.psum)
-                nisa.nc_matmul(score, queries[:, i * P : (i + 1) * P], keys[:, c * COLUMNS : (c + 1) * COLUMNS])
+                query, key = queries[:, i * P : (i + 1) * P], keys[:, c * COLUMNS : (c + 1) * COLUMNS]
+                nisa.nc_matmul(score, query, key)
                 scores[-1].append(score if c == 0 else sbuf(COLUMNS))
                 if c > 0:
                     nisa.tensor_copy(scores[-1][c], score, engine=next(copies))
@@ -302,7 +308,8 @@ def attention_fused(q, k, v):
             weighted = nl.ndarray((P, P), nl.float32, buffer=nl.psum)
             for b in range(tiles):
                 nisa.nc_matmul(weighted, turned[i][:, b], value_blocks[:, b])
-            nisa.tensor_scalar(result[:, first + i], weighted, nl.multiply, inverse[:, i : i + 1], engine=vector)
+            scale = inverse[:, i : i + 1]
+            nisa.tensor_scalar(result[:, first + i], weighted, nl.multiply, scale, engine=vector)
     for i in range(0, tiles, IN_STORE):
         count = min(IN_STORE, tiles - i)
         rows = out[i * P : (i + count) * P].reshape((count, P, P)).permute((1, 0, 2))
@@ -343,7 +350,8 @@ def _cases():
            (normal(128, 256), normal(256, 512)), {})
     yield scan_channel_outer, _scan, scan, {}
     yield scan_tile_outer, _scan, scan, {}
-    yield attention_fused, _softmax_attention, (normal(128, 1024) / 8, normal(128, 1024), normal(128, 1024)), {}
+    qkv = (normal(128, 1024) / 8, normal(128, 1024), normal(128, 1024))
+    yield attention_fused, _softmax_attention, qkv, {}
 
 
 def main():
