@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/progress.h"
+#include "chip/timeline.h"
 #include "show/text_table.h"
 
 namespace headway::show {
@@ -136,15 +137,17 @@ std::string figures_text(const Profile& p) {
 }
 
 std::string path_text(const Profile& p) {
-  static constexpr std::array<const char*, 9> kWhy = {"",
-                                                      "the engine went on",
-                                                      "the next needed the result",
-                                                      "the next overwrote it",
-                                                      "the next took its memory",
-                                                      "the next needed its functions",
-                                                      "the queue was in order",
-                                                      "cores met",
-                                                      "the kernel asked for that order"};
+  static constexpr std::array<const char*, 10> kWhy = {"",
+                                                       "the engine went on",
+                                                       "the next needed the result",
+                                                       "the next overwrote it",
+                                                       "the next took its memory",
+                                                       "the next needed its functions",
+                                                       "the queue was in order",
+                                                       "cores met",
+                                                       "the next used the same bank or bus",
+                                                       "the kernel asked for that order"};
+  static_assert(kWhy.size() == static_cast<std::size_t>(chip::Cause::edge) + 1);
   TextTable table({"", "", "", "", "times", "then"}, {TextTable::left, TextTable::left, TextTable::right,
                                                       TextTable::right, TextTable::right, TextTable::left});
   double rest = 0;

@@ -49,16 +49,20 @@ def buffer_of(value: object) -> Buffer:
 
 
 def is_hbm(buffer: object) -> bool:
+    """Whether a region is HBM, private or shared."""
     return buffer_of(buffer) in (private_hbm, shared_hbm)
 
 
 def is_sbuf(buffer: object) -> bool:
+    """Whether a region is SBUF."""
     return buffer_of(buffer) is sbuf
 
 
 def is_psum(buffer: object) -> bool:
+    """Whether a region is PSUM."""
     return buffer_of(buffer) is psum
 
 
 def is_on_chip(buffer: object) -> bool:
+    """Whether a region is SBUF or PSUM."""
     return buffer_of(buffer) in (sbuf, psum)

@@ -94,6 +94,8 @@ class Recording:
                 given = [self._argument(session, inputs, value, name) for value, name in zip(args, names)]
                 named = {name: self._argument(session, inputs, value, name) for name, value in kwargs.items()}
                 result = function(*given, **named)
+            if session.open_loops:
+                raise _left_loop(*session.open_loops[-1])
             self.returned.append(result)
             if schedule:
                 _add_schedule(made, schedule)
@@ -296,6 +298,14 @@ def raised_at(error: Exception, file: str, line: int) -> Exception:
     except type(error) as placed:
         return placed.with_traceback(placed.__traceback__.tb_next)
     return error
+
+
+def _left_loop(file: str, line: int) -> Exception:
+    error = KernelError(
+        f"{os.path.basename(file)}:{line}: the register loop that begins here is left by break, return or an exception; its body is "
+        "recorded once, for all rounds, and has to be gone through to its end [loop-nesting]"
+    )
+    return raised_at(error, file, line) if file else error
 
 
 def tensors_of(value) -> Iterable[Tensor]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import typing
 
 
 class _Fields(type):
@@ -41,7 +43,9 @@ class NKIObject(metaclass=_Fields):
             if name in values:
                 setattr(self, name, values[name])
             elif hasattr(type(self), name):
-                setattr(self, name, getattr(type(self), name))
+                default = getattr(type(self), name)
+                # Each object has lists of its own.
+                setattr(self, name, copy.copy(default) if type(default) in (list, dict, set) else default)
         post = getattr(self, "__post_init__", None)
         if post is not None:
             post()
@@ -50,8 +54,11 @@ class NKIObject(metaclass=_Fields):
     def _fields_of(cls: type) -> list[str]:
         fields: list[str] = []
         for base in reversed(cls.__mro__):
-            for name in base.__dict__.get("__annotations__", {}):
-                if name not in fields:
+            for name, annotation in base.__dict__.get("__annotations__", {}).items():
+                of_class = typing.get_origin(annotation) is typing.ClassVar or annotation is typing.ClassVar or (
+                    isinstance(annotation, str) and "ClassVar" in annotation.split("[")[0]
+                )
+                if name not in fields and not of_class:
                     fields.append(name)
         return fields
 

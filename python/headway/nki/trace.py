@@ -29,6 +29,7 @@ class Session:
         self.program_id = trace.program_id
         self.num_programs = trace.num_programs
         self.finishers: list[Callable] = []
+        self.open_loops: list[tuple[str, int]] = []  # register loops that are being recorded: where they begin
         self.memo: dict = {}  # what language functions keep for the length of the call
         self._names: dict[str, int] = {}
         self._value = value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from headway.nki.errors import Unsupported
 
 
@@ -24,3 +26,8 @@ def __getattr__(name: str):
 
     needs_the_compiler.__name__ = name
     return needs_the_compiler
+
+
+# `from nki.compiler import ncc_driver` means the module, which __getattr__ would be asked for before it is looked for.
+for _name in ("backends", "driver", "frontend", "kernel_builder", "ncc_driver", "target"):
+    importlib.import_module(f"{__name__}.{_name}")

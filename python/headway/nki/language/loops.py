@@ -38,16 +38,19 @@ def static_range(start, stop=None, step=1):
 
 
 class _Body:
-    """with _Body(): a register loop's body is being recorded."""
+    """with _Body(): a register loop's body is being recorded. Left by break, return or an exception, the loop stays open in
+    ``Session.open_loops``, and the call is refused.
+    """
 
     def __enter__(self):
-        self._memo = session().memo
-        if self._memo.get("no_reorder"):
+        self._session = session()
+        if self._session.memo.get("no_reorder"):
             raise KernelError("a register loop inside nl.no_reorder: its rounds can't be put in order one by one [no-reorder]")
-        self._memo["register loops"] = self._memo.get("register loops", 0) + 1
+        self._session.open_loops.append(self._session.caller())
 
-    def __exit__(self, *_):
-        self._memo["register loops"] -= 1
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            self._session.open_loops.pop()
         return False
 
 

@@ -176,7 +176,7 @@ def shared_identity_matrix(n, dtype=dtypes.uint8, dst=None):
     fill(one, 1)
     isa.affine_select(identity, [[-1, n]], 1, one, 0.0)
     # What a register loop's body makes isn't there after a loop of no rounds.
-    if dst is None and not s.memo.get("register loops"):
+    if dst is None and not s.open_loops:
         s.memo[key] = identity
     return identity
 
