@@ -147,7 +147,7 @@ def on_all_partitions(row, ones):
 
 
 def scan_state(total, delta, product, decay, initial, b_row, c_row, ones):
-    """Adds one state's part to total, [128, T]: h c, where h = exp(decay delta) h + product b, first `initial`.
+    """Adds a state to total, [128, T]: h c, where h = exp(decay delta) h + product b, from `initial` on.
     decay is [128, 1]; b_row and c_row are [1, T] in HBM. Returns h."""
     factor, weighted, values, seen = (nl.ndarray(delta.shape, nl.float32, buffer=nl.sbuf) for _ in range(4))
     vector = nisa.engine.vector

@@ -11,7 +11,8 @@
 
 namespace headway::cli {
 
-// A line of python.csv of chips/measured.
+// A line of python.csv of chips/measured: id, where ("project" or "checkouts"), file, function, arguments
+// (separated by spaces).
 struct MeasuredPython {
   const kernels::MeasuredRow* row = nullptr;  // what it was measured as
   bool published = false;  // in a checkout of its own repository; otherwise in this one, below home()
