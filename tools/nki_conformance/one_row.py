@@ -21,6 +21,8 @@ def main(options: dict) -> int:
     row = next(row for row in rows.read() if row.id == options["id"])
     checkout = row.checkout(pathlib.Path(options["checkouts"]).resolve())
     outcome = {"id": row.id, "result": "fail", "reason": "", "rule": None}
+    if row.group == "nkibench":
+        outcome["seeds"] = options["seeds"]
     started = time.monotonic()
     try:
         # Kernel files and drivers must find the names they import before anything of theirs is loaded.

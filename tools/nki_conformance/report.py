@@ -53,7 +53,11 @@ def lines(rows, outcomes: dict[str, dict], notes: dict[str, str]) -> list[str]:
     for dialect, (wanted, aim) in WANTED.items():
         counts = _counts([row for row in rows if row.dialect == dialect], outcomes)
         page.append(f"| {dialect} | {_numbers(counts)} | **{_percent(counts)}** | {wanted}% | {aim}% |")
-    page += ["", "Refused and not run rows count as not passed.", "", "## By group", ""]
+    page += ["", "Refused and not run rows count as not passed."]
+    fewer = [row.id for row in rows if outcomes.get(row.id, {}).get("seeds", 5) < 5]
+    if fewer:
+        page += ["", f"Judged on fewer than the publisher's five seeds: {', '.join(fewer)}."]
+    page += ["", "## By group", ""]
     page += [
         "| group | dialect | rows | pass | fail | refused | not run | pass |",
         "|---|---|---|---|---|---|---|---|",
