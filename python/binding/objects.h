@@ -54,6 +54,9 @@ struct Tensor {
   std::shared_ptr<const Shape> base;
   // What the kernel declared; memory may be wider (float32 in place of all floats, NKI_PRECISE_FP=0).
   DType reported = DType::f32;
+  // The dimension that has no elements: what a core gets that has nothing to do. Such a view can be made and asked for its
+  // shape; no instruction takes it. `view` then has an extent of 1 there.
+  int empty = -1;
 
   const chip::Program& program() const { return trace->recorder.program(); }
   const chip::Tensor& tensor() const { return program().tensors[view.tensor]; }

@@ -215,6 +215,9 @@ class Arguments : public chip::Fields {
     const Tensor* given = as_tensor(value);
     if (!given) wrong(name, "a tensor", value);
     if (given->trace.get() != &trace_) foreign(name, "tensor");
+    if (given->empty >= 0)
+      throw KernelError(fmt::format("{}, {}: extent {} of the view is empty; instructions work on at least one element [view]",
+                                    instruction_, name, given->empty));
     return given->view;
   }
   std::int64_t whole(std::string_view name, PyObject* value) const {

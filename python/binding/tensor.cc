@@ -36,6 +36,7 @@ View algebra(const Tensor& t, Algebra&& work) {
 
 template <class Algebra>
 Tensor derived(const Tensor& t, Algebra&& work) {
+  if (t.empty >= 0) throw KernelError(fmt::format("extent {} of the view is empty [view]", t.empty));
   return {t.trace, algebra(t, std::forward<Algebra>(work)), t.base, t.reported};
 }
 
@@ -43,10 +44,12 @@ int dimension(const Tensor& t, std::int64_t dim) {
   return static_cast<int>(dim < 0 ? dim + t.view.rank : dim);
 }
 
-nb::tuple shape_of(const View& view) {
+nb::tuple shape_of(const Tensor& t) {
+  const View& view = t.view;
   nb::object result = nb::steal(PyTuple_New(view.rank));
   for (int d = 0; d < view.rank; ++d)
-    PyTuple_SET_ITEM(result.ptr(), d, PyLong_FromLong(view.pairs[static_cast<std::size_t>(d)].count));
+    PyTuple_SET_ITEM(result.ptr(), d,
+                     PyLong_FromLong(d == t.empty ? 0 : view.pairs[static_cast<std::size_t>(d)].count));
   return nb::borrow<nb::tuple>(result);
 }
 
@@ -120,7 +123,7 @@ std::int64_t whole_number(PyObject* object) {
 }
 
 // Applies one entry of a key to dimension `dim` of `view`. True where the dimension stays.
-bool index(const Tensor& t, View& view, int dim, PyObject* entry, bool on_chip) {
+bool index(const Tensor& t, View& view, int dim, PyObject* entry, bool on_chip, int* empty = nullptr) {
   const int before = view.rank;
   const std::int64_t extent = view.pairs[static_cast<std::size_t>(dim)].count;
   if (PyLong_CheckExact(entry)) {
@@ -139,6 +142,12 @@ bool index(const Tensor& t, View& view, int dim, PyObject* entry, bool on_chip) 
     if (start == 0 && stop == extent && step == 1) return true;
     if (start < 0) start += extent;
     if (stop < 0) stop += extent;
+    if (start == stop && empty && start >= 0 && start <= extent) {
+      *empty = dim;
+      start = std::min(start, extent - 1);
+      stop = start + 1;
+      step = 1;
+    }
     view = chip::slice(view, dim, start, stop, step, on_chip);
     return true;
   }
@@ -156,8 +165,13 @@ bool index(const Tensor& t, View& view, int dim, PyObject* entry, bool on_chip) 
       view = chip::slice(view, dim, 0, count, 1, on_chip);
       view = moved(t, view, dynamic_by(start, step));
     } else {
-      const std::int64_t first = whole_number(start.ptr());
-      view = chip::slice(view, dim, first, first + count, 1, on_chip);
+      std::int64_t first = whole_number(start.ptr());
+      const bool nothing = count == 0 && empty && first >= 0 && first <= extent;
+      if (nothing) {
+        *empty = dim;
+        first = std::min(first, extent - 1);
+      }
+      view = chip::slice(view, dim, first, first + (nothing ? 1 : count), 1, on_chip);
     }
     return true;
   }
@@ -181,7 +195,8 @@ Tensor subscript(const Tensor& t, nb::handle key) {
     entries = &PyTuple_GET_ITEM(key.ptr(), 0);
     count = PyTuple_GET_SIZE(key.ptr());
   }
-  return derived(t, [&](View view, bool on_chip) {
+  int empty = -1;
+  Tensor result = derived(t, [&](View view, bool on_chip) {
     int taken = 0;
     bool rest = false;
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -201,13 +216,15 @@ Tensor subscript(const Tensor& t, nb::handle key) {
         dim += whole;
       } else if (entries[i] == Py_None) {
         view = chip::expand(view, dim++, on_chip);
-      } else if (index(t, view, dim, entries[i], on_chip && dim == 0)) {
+      } else if (index(t, view, dim, entries[i], on_chip && dim == 0, &empty)) {
         ++dim;
       }
     }
     // On chip there are partitions and at least one extent more.
     return on_chip && view.rank < 2 ? chip::expand(view, 1, true) : view;
   });
+  result.empty = empty;
+  return result;
 }
 
 // --- Methods ---
@@ -393,13 +410,13 @@ void bind_tensor(nb::module_& m) {
   auto tensor = nb::class_<Tensor>(m, "Tensor", nb::dynamic_attr(),
                                    "A view of a tensor of the kernel that is being recorded.");
   tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
-  tensor.def_prop_ro("shape", [](const Tensor& t) { return shape_of(t.view); })
+  tensor.def_prop_ro("shape", [](const Tensor& t) { return shape_of(t); })
       .def_prop_ro("dtype", [](const Tensor& t) { return dtype_object(t.reported); })
       .def_prop_ro("stored_dtype", [](const Tensor& t) { return dtype_object(t.view.dtype); })
       .def_prop_ro("buffer", [](const Tensor& t) { return buffer_object(t.tensor().buffer); })
       .def_prop_ro("name", [](const Tensor& t) { return t.tensor().name; })
       .def_prop_ro("ndim", [](const Tensor& t) { return static_cast<int>(t.view.rank); })
-      .def_prop_ro("size", [](const Tensor& t) { return t.view.elements(); })
+      .def_prop_ro("size", [](const Tensor& t) { return t.empty < 0 ? t.view.elements() : 0; })
       .def_prop_ro("strides", [](const Tensor& t) { return nb::tuple(nb::cast(strides_of(t))); })
       .def_prop_ro("offset", &offset_of)
       .def_prop_ro("address", &address_of)

@@ -541,3 +541,20 @@ def test_the_simulator_by_environment(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelWarning)
         np.testing.assert_array_equal(kernel(x), x)
+
+
+def test_empty_views_can_be_made_and_not_used():
+    @nki.jit
+    def kernel(x, use):
+        nothing = x[nl.ds(4, 0)]
+        assert nothing.shape == (0, 8) and nothing.size == 0 and x[2:2, 1:3].shape == (0, 2) and x[:, 8:8].shape == (4, 0)
+        if use:
+            nisa.dma_copy(nl.ndarray((1, 8), nl.float32), nothing)
+        return x
+
+    x = np.zeros((4, 8), np.float32)
+    kernel(x, False)
+    with pytest.raises(KernelError, match=r"dma_copy, src: extent 0 of the view is empty.*\[view\]"):
+        kernel(x, True)
+    with pytest.raises(KernelError, match=r"\[view\]"):
+        nki.jit(lambda x: x[5:5])(x)
