@@ -301,8 +301,8 @@ def test_where(rng, dtype, mask):
     tiles, left, right = computed(lambda c, x, y: (nl.where(c, x, y), nl.where(c, 3, y), nl.where(c, x, 2)), c, x, y)
     assert tiles.dtype == left.dtype == right.dtype == dtype
     same(tiles, np.where(c, x, y))
-    same(left, np.where(c, 3, y))
-    same(right, np.where(c, x, 2))
+    same(left, np.where(c, np.array(3, dtype), y))
+    same(right, np.where(c, x, np.array(2, dtype)))
 
 
 def test_where_of_mixed_types(rng):
