@@ -239,7 +239,7 @@ def test_a_result_with_a_name_stays_what_it_is(rng):
 
     @nki.jit
     def kernel(x):
-        out = nl.zeros((16, 16), dtype=x.dtype)
+        out = nl.ndarray((16, 16), dtype=x.dtype)
         negated = nl.multiply(nl.load(x), -1.0)
         out[:, 0:8] = negated
         out[:, 0:8] = nl.add(out[:, 0:8], 5.0)
@@ -385,17 +385,22 @@ def test_zeros_of_psum_are_there_when_they_are_read(rng):
 
 def test_a_product_is_added_to_what_is_none(rng):
     a, b = operands(rng, 1)
+    c = rng.standard_normal((16, 32)).astype(np.float32)
 
     @nki.jit
-    def kernel(a, b):
+    def kernel(a, b, c):
         total = nl.full((16, 32), 3.0, dtype=nl.float32, buffer=nl.psum)
         total += nisa.nc_matmul(nl.load(a), nl.load(b))
+        copied = nl.ndarray((16, 32), dtype=nl.float32, buffer=nl.psum)
+        copied[...] = nl.copy(nl.load(c))
+        copied += nisa.nc_matmul(nl.load(a), nl.load(b))
         kept = nl.zeros((16, 32), dtype=nl.float32)
         kept += nisa.nc_matmul(nl.load(a), nl.load(b))
-        return stored(nl.copy(total)), stored(kept)
+        return stored(nl.copy(total)), stored(nl.copy(copied)), stored(kept)
 
-    total, kept = kernel(a, b)
+    total, copied, kept = kernel(a, b, c)
     np.testing.assert_allclose(total, a.T @ b + 3, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(copied, a.T @ b + c, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(kept, a.T @ b, rtol=1e-4, atol=1e-4)
 
 
