@@ -36,17 +36,30 @@ def normal(rng, *shape):
 # --- Functions of one tile ---
 
 UNARY = {
-    "abs": np.abs, "exp": np.exp, "sign": np.sign, "square": np.square, "tanh": np.tanh, "negative": np.negative,
-    "sin": np.sin, "cos": np.cos, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
-    "relu": lambda x: np.maximum(x, 0), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "silu": lambda x: x / (1 + np.exp(-x)),
-    "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, "erf": erf, "softplus": lambda x: np.log1p(np.exp(x)),
+    "abs": np.abs,
+    "exp": np.exp,
+    "sign": np.sign,
+    "square": np.square,
+    "tanh": np.tanh,
+    "negative": np.negative,
+    "sin": np.sin,
+    "cos": np.cos,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
+    "erf": erf,
+    "softplus": lambda x: np.log1p(np.exp(x)),
     "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
     "gelu_apprx_tanh": lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
     "gelu_apprx_sigmoid": lambda x: x / (1 + np.exp(-1.702 * x)),
     "silu_dx": lambda x: (1 + x * (1 - 1 / (1 + np.exp(-x)))) / (1 + np.exp(-x)),
     "erf_dx": lambda x: 2 / math.sqrt(math.pi) * np.exp(-x * x),
     "gelu_dx": lambda x: (1 + erf(x / math.sqrt(2))) / 2 + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi),
-}  # fmt: skip
+}
 POSITIVE = {"log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
 
 
@@ -79,10 +92,22 @@ def test_results_have_the_arguments_dtype_or_the_one_asked_for(rng, dtype):
 # --- Functions of two ---
 
 BINARY = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum, "divide": np.divide,
-    "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater, "greater_equal": np.greater_equal, "less": np.less,
-    "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-}  # fmt: skip
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "divide": np.divide,
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+}
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -100,7 +125,9 @@ def test_binary(rng, name):
         (run(lambda a, b: function(a, b), x, column), numpy(x, column)),
         (run(lambda a, b: function(b, a), x, column), numpy(column, x)) if name != "divide" else (0, 0),
     ):
-        np.testing.assert_allclose(np.asarray(result, np.float32), np.asarray(expected, np.float32), rtol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(result, np.float32), np.asarray(expected, np.float32), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"])
@@ -117,10 +144,22 @@ def test_bits(rng, name, dtype):
 def test_python_operators(rng):
     x, y = normal(rng, 8, 16), np.abs(normal(rng, 8, 16)) + 0.5
     for function in (
-        lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: a + 1, lambda a, b: 2 - a,
-        lambda a, b: 3 * a, lambda a, b: 1.0 / b, lambda a, b: -a, lambda a, b: a > b, lambda a, b: a <= b, lambda a, b: a < 0.0,
-    ):  # fmt: skip
-        np.testing.assert_allclose(np.asarray(run(function, x, y), np.float32), np.asarray(function(x, y), np.float32), rtol=1e-6)
+        lambda a, b: a + b,
+        lambda a, b: a - b,
+        lambda a, b: a * b,
+        lambda a, b: a / b,
+        lambda a, b: a + 1,
+        lambda a, b: 2 - a,
+        lambda a, b: 3 * a,
+        lambda a, b: 1.0 / b,
+        lambda a, b: -a,
+        lambda a, b: a > b,
+        lambda a, b: a <= b,
+        lambda a, b: a < 0.0,
+    ):
+        np.testing.assert_allclose(
+            np.asarray(run(function, x, y), np.float32), np.asarray(function(x, y), np.float32), rtol=1e-6
+        )
 
 
 def test_remainders(rng):
@@ -138,17 +177,29 @@ def test_where(rng):
     x, y = normal(rng, 8, 16), normal(rng, 8, 16)
     np.testing.assert_array_equal(run(lambda a, b: nl.where(a > b, a, b), x, y), np.where(x > y, x, y))
     np.testing.assert_array_equal(run(lambda a, b: nl.where(a > 0.0, a, 0.0), x, y), np.where(x > 0, x, 0))
-    np.testing.assert_array_equal(run(lambda a, b: nl.where(nl.greater(a, b, dtype=nl.float32), 1.0, b), x, y), np.where(x > y, 1, y).astype(np.float32))
+    np.testing.assert_array_equal(
+        run(lambda a, b: nl.where(nl.greater(a, b, dtype=nl.float32), 1.0, b), x, y),
+        np.where(x > y, 1, y).astype(np.float32),
+    )
 
 
 def test_types_of_mixed_operands():
     from headway.nki.language.math import promoted
 
     for a, b, expected in (
-        ("float32", "int32", "float32"), ("int8", "bfloat16", "bfloat16"), ("float16", "bfloat16", "float32"), ("float8_e4m3", "float16", "float16"),
-        ("float8_e4m3", "bfloat16", "bfloat16"), ("float8_e4m3", "float8_e5m2", "bfloat16"), ("int8", "uint8", "int16"), ("int8", "uint16", "int32"),
-        ("int32", "uint32", "float32"), ("int8", "int32", "int32"), ("uint8", "uint16", "uint16"), ("bool", "int8", "int8"),
-    ):  # fmt: skip
+        ("float32", "int32", "float32"),
+        ("int8", "bfloat16", "bfloat16"),
+        ("float16", "bfloat16", "float32"),
+        ("float8_e4m3", "float16", "float16"),
+        ("float8_e4m3", "bfloat16", "bfloat16"),
+        ("float8_e4m3", "float8_e5m2", "bfloat16"),
+        ("int8", "uint8", "int16"),
+        ("int8", "uint16", "int32"),
+        ("int32", "uint32", "float32"),
+        ("int8", "int32", "int32"),
+        ("uint8", "uint16", "uint16"),
+        ("bool", "int8", "int8"),
+    ):
         assert promoted(a, b) == expected and promoted(b, a) == expected
 
 
@@ -183,16 +234,22 @@ def test_partitions_are_not_reduced(rng):
 def test_softmax(rng):
     x = normal(rng, 16, 40) * 5
     e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
-    np.testing.assert_allclose(run(lambda t: nl.softmax(t, axis=-1), x), e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        run(lambda t: nl.softmax(t, axis=-1), x), e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7
+    )
     x = normal(rng, 16, 3, 10)
     e = np.exp(x.astype(np.float64) - x.max(2, keepdims=True))
-    np.testing.assert_allclose(run(lambda t: nl.softmax(t, axis=2), x), e / e.sum(2, keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        run(lambda t: nl.softmax(t, axis=2), x), e / e.sum(2, keepdims=True), rtol=1e-5, atol=1e-7
+    )
 
 
 def test_rms_norm(rng):
     x, w = normal(rng, 16, 40), normal(rng, 16, 40)
     expected = x / np.sqrt(np.mean(np.square(x.astype(np.float64)), 1, keepdims=True) + 1e-6) * w
-    np.testing.assert_allclose(run(lambda a, b: nl.rms_norm(a, b, axis=1), x, w), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        run(lambda a, b: nl.rms_norm(a, b, axis=1), x, w), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_dropout(rng):
@@ -209,7 +266,12 @@ def test_matmul(rng, shape):
     m, k, n = shape
     x, y = normal(rng, m, k), normal(rng, k, n)
     np.testing.assert_allclose(run(nl.matmul, x, y), x @ y, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(run(lambda a, b: nl.matmul(a, b, transpose_x=True), np.ascontiguousarray(x.T), y), x @ y, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        run(lambda a, b: nl.matmul(a, b, transpose_x=True), np.ascontiguousarray(x.T), y),
+        x @ y,
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
@@ -237,9 +299,11 @@ def test_filled_tensors(buffer):
     def kernel():
         results = []
         for made in (
-            nl.zeros((16, 24), nl.float32, buffer=where), nl.ones((16, 24), nl.bfloat16, buffer=where), nl.full((16, 24), 7, nl.int32, buffer=where),
+            nl.zeros((16, 24), nl.float32, buffer=where),
+            nl.ones((16, 24), nl.bfloat16, buffer=where),
+            nl.full((16, 24), 7, nl.int32, buffer=where),
             nl.zeros_like(nl.ones((16, 24), nl.float16, buffer=where)),
-        ):  # fmt: skip
+        ):
             assert made.buffer == where and made.shape == (16, 24)
             tile = nl.copy(made) if where == nl.psum else made
             out = nl.ndarray(made.shape, made.dtype, buffer=nl.shared_hbm)
@@ -281,9 +345,13 @@ def test_store_of_psum_is_refused(rng):
 
 def test_broadcasts(rng):
     x = normal(rng, 1, 24)
-    np.testing.assert_array_equal(run(lambda t: nl.copy(nl.broadcast_to(t, (128, 24))), x), np.broadcast_to(x, (128, 24)))
+    np.testing.assert_array_equal(
+        run(lambda t: nl.copy(nl.broadcast_to(t, (128, 24))), x), np.broadcast_to(x, (128, 24))
+    )
     x = normal(rng, 16, 1, 5)
-    np.testing.assert_array_equal(run(lambda t: nl.copy(nl.broadcast_to(t, (16, 4, 5))), x), np.broadcast_to(x, (16, 4, 5)))
+    np.testing.assert_array_equal(
+        run(lambda t: nl.copy(nl.broadcast_to(t, (16, 4, 5))), x), np.broadcast_to(x, (16, 4, 5))
+    )
     assert run(lambda t: nl.copy(nl.expand_dims(t, 1)), normal(rng, 4, 8)).shape == (4, 1, 8)
 
 
@@ -338,14 +406,20 @@ def test_random_numbers():
 def test_gather_flattened(rng):
     x = normal(rng, 16, 4, 10)
     index = rng.integers(0, 40, (16, 12)).astype(np.uint32)
-    np.testing.assert_array_equal(run(nl.gather_flattened, x, index), np.take_along_axis(x.reshape(16, 40), index.astype(np.int64), 1))
+    np.testing.assert_array_equal(
+        run(nl.gather_flattened, x, index), np.take_along_axis(x.reshape(16, 40), index.astype(np.int64), 1)
+    )
 
 
 # --- Loops ---
 
 
 def test_ranges_unroll():
-    assert list(nl.affine_range(2, 8, 3)) == [2, 5] and list(nl.sequential_range(3)) == [0, 1, 2] and len(nl.static_range(4)) == 4
+    assert (
+        list(nl.affine_range(2, 8, 3)) == [2, 5]
+        and list(nl.sequential_range(3)) == [0, 1, 2]
+        and len(nl.static_range(4)) == 4
+    )
 
 
 @pytest.mark.parametrize("form", ["fori_loop", "dynamic_range"])
@@ -449,12 +523,22 @@ def test_device_print(rng, capsys):
 
     kernel(x)
     text = capsys.readouterr().out
-    assert f"before float32[2, 3]\n{x[0:2, 0:3]}" in text and "after float32[1, 2]\n[[9. 9.]]" in text and str(x[3]) in text
+    assert (
+        f"before float32[2, 3]\n{x[0:2, 0:3]}" in text
+        and "after float32[1, 2]\n[[9. 9.]]" in text
+        and str(x[3]) in text
+    )
 
 
 def test_limits_of_the_machine():
     t = nl.tile_size
-    assert (t.pmax, t.psum_fmax, t.psum_bank_fmax, t.psum_bank_fmax_bytes, t.psum_num_banks) == (128, 512, 512, 2048, 8)
+    assert (t.pmax, t.psum_fmax, t.psum_bank_fmax, t.psum_bank_fmax_bytes, t.psum_num_banks) == (
+        128,
+        512,
+        512,
+        2048,
+        8,
+    )
     assert (t.gemm_stationary_fmax, t.gemm_moving_fmax, t.bn_stats_fmax) == (128, 512, 512)
     assert t.total_available_sbuf_size == t.sbuf_fmax_bytes == 212984 and t.sbuf_fmax == 53246
 

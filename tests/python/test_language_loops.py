@@ -25,7 +25,11 @@ RANGES = [nl.affine_range, nl.sequential_range, nl.static_range]
 
 @pytest.mark.parametrize("form", RANGES)
 def test_ranges(form):
-    assert list(form(4)) == [0, 1, 2, 3] and list(form(1, 7, 2)) == [1, 3, 5] and list(form(np.int64(2))) == [0, 1]
+    assert (
+        list(form(4)) == [0, 1, 2, 3]
+        and list(form(1, 7, 2)) == [1, 3, 5]
+        and list(form(np.int64(2))) == [0, 1]
+    )
     assert list(form(start=1, stop=4)) == [1, 2, 3] and list(form(start=0, stop=4, step=2)) == [0, 2]
 
 
@@ -51,7 +55,9 @@ def test_a_body_is_recorded_once():
     np.testing.assert_array_equal(call(kernel, 300), np.full((4, 4), 300, F32))
 
 
-@pytest.mark.parametrize("lower, upper, step", [(0, 0, 1), (3, 3, 2), (5, 2, 1), (0, 7, 3), (2, 9, 7), (-4, 3, 2)])
+@pytest.mark.parametrize(
+    "lower, upper, step", [(0, 0, 1), (3, 3, 2), (5, 2, 1), (0, 7, 3), (2, 9, 7), (-4, 3, 2)]
+)
 @pytest.mark.parametrize("form", ["fori", "dynamic"])
 def test_rounds(lower, upper, step, form):
     """The body sees lower, lower + step ... below upper."""
@@ -267,7 +273,9 @@ def test_profile_names_the_order():
     assert "the kernel asked for that order" not in text and "the next used the same bank or bus" in text
 
 
-@pytest.mark.parametrize("loop", [lambda: nl.fori_loop(0, 2, lambda i: None), lambda: list(nl.dynamic_range(2))])
+@pytest.mark.parametrize(
+    "loop", [lambda: nl.fori_loop(0, 2, lambda i: None), lambda: list(nl.dynamic_range(2))]
+)
 def test_no_register_loop_in_no_reorder(loop):
     def kernel():
         with nl.no_reorder():

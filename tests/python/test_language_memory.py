@@ -1,4 +1,6 @@
-"""nki.language: tensors of odd shapes, constants, prints, sizes of machines, and the small modules beside it."""
+"""nki.language: tensors of odd shapes, constants, prints, sizes of machines, and the small modules beside
+it.
+"""
 
 import typing as python_typing
 
@@ -29,7 +31,9 @@ def kept(t):
 # --- Filling HBM ---
 
 
-@pytest.mark.parametrize("shape", [(1,), (127,), (128, 3), (8191,), (5, 7, 11, 13), (3, 128 * 8192 + 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1,), (127,), (128, 3), (8191,), (5, 7, 11, 13), (3, 128 * 8192 + 1)], ids=str
+)
 def test_full_in_hbm_of_any_size(shape):
     got = call(lambda: nl.full(shape, 3, nl.int16, buffer=nl.shared_hbm))
     assert got.shape == shape and got.dtype == np.int16 and (got == 3).all()
@@ -81,10 +85,19 @@ def test_load_transpose2d(rng, dtype, shape):
     np.testing.assert_array_equal(converted, a.T)
 
 
-@pytest.mark.parametrize("function", [nl.load, nl.copy, nl.load_transpose2d, nl.expand_dims, nl.broadcast_to, nl.dropout, nl.device_print])
+@pytest.mark.parametrize(
+    "function",
+    [nl.load, nl.copy, nl.load_transpose2d, nl.expand_dims, nl.broadcast_to, nl.dropout, nl.device_print],
+)
 def test_no_tensor(function):
     with pytest.raises(TypeError, match="wants a tensor, not int"):
-        call(lambda: function("a", 1) if function is nl.device_print else function(1, *[2] * (function not in (nl.load, nl.copy, nl.load_transpose2d))))
+        call(
+            lambda: (
+                function("a", 1)
+                if function is nl.device_print
+                else function(1, *[2] * (function not in (nl.load, nl.copy, nl.load_transpose2d)))
+            )
+        )
 
 
 @pytest.mark.parametrize("buffer", [nl.sbuf, nl.psum], ids=str)
@@ -111,7 +124,11 @@ def test_broadcast_to_what_it_cannot_be(shape):
 # --- Constants, identities, random numbers ---
 
 
-@pytest.mark.parametrize("given", [np.arange(6, dtype=np.int64), [[1, 2], [3, 4]], np.ones((2, 3), BF16), np.eye(3, dtype=bool)], ids=repr)
+@pytest.mark.parametrize(
+    "given",
+    [np.arange(6, dtype=np.int64), [[1, 2], [3, 4]], np.ones((2, 3), BF16), np.eye(3, dtype=bool)],
+    ids=repr,
+)
 def test_constants_of_other_kinds(given):
     def kernel():
         constant = nl.shared_constant(given)
@@ -228,7 +245,10 @@ def test_device_print_comes_after_an_error_not_at_all(capsys):
 @pytest.mark.parametrize("lnc", [1, 2])
 def test_programs(lnc):
     def kernel(a):
-        assert nl.num_programs() == nl.num_programs(axes=0) == nl.num_programs((0,)) == lnc and nl.program_ndim() == 1
+        assert (
+            nl.num_programs() == nl.num_programs(axes=0) == nl.num_programs((0,)) == lnc
+            and nl.program_ndim() == 1
+        )
         assert 0 <= nl.program_id() == nl.program_id(axis=0) < lnc
         out = nl.ndarray((2, 1), nl.int32, buffer=nl.shared_hbm)
         nl.store(out[nl.program_id(0)], nl.full((1, 1), 7 + nl.program_id(0), nl.int32))
@@ -276,7 +296,10 @@ def test_sizes_are_those_of_the_kernels_machine():
 
 def test_regions():
     assert nl.hbm is nl.private_hbm and nl.hbm == "hbm" and nl.sbuf == "sbuf" and nl.sbuf != nl.psum
-    assert [(nl.is_hbm(b), nl.is_sbuf(b), nl.is_psum(b), nl.is_on_chip(b)) for b in (nl.shared_hbm, nl.hbm, nl.sbuf, nl.psum)] == [
+    assert [
+        (nl.is_hbm(b), nl.is_sbuf(b), nl.is_psum(b), nl.is_on_chip(b))
+        for b in (nl.shared_hbm, nl.hbm, nl.sbuf, nl.psum)
+    ] == [
         (True, False, False, False),
         (True, False, False, False),
         (False, True, False, True),
@@ -289,7 +312,16 @@ def test_regions():
 
 
 def test_element_types_under_both_names():
-    for name in ("float32", "bfloat16", "float8_e4m3", "float8_e5m2_x4", "int8", "uint32", "tfloat32", "bool_"):
+    for name in (
+        "float32",
+        "bfloat16",
+        "float8_e4m3",
+        "float8_e5m2_x4",
+        "int8",
+        "uint32",
+        "tfloat32",
+        "bool_",
+    ):
         assert getattr(nl, name) is getattr(dtype, name)
     assert nl.bool is nl.bool_ and nl.range is range
     assert nl.bfloat16 == ml_dtypes.bfloat16 == np.dtype(ml_dtypes.bfloat16) and nl.bfloat16 == "bfloat16"
@@ -300,18 +332,25 @@ def test_element_types_under_both_names():
 def test_every_public_function_says_what_it_does():
     for name in dir(nl):
         value = getattr(nl, name)
-        if name.startswith("_") or isinstance(value, type) or not callable(value) or type(value).__name__ in ("DType", "_NoReorder"):
+        if (
+            name.startswith("_")
+            or isinstance(value, type)
+            or not callable(value)
+            or type(value).__name__ in ("DType", "_NoReorder")
+        ):
             continue
         assert value.__doc__ and len(value.__doc__) > 10, name
 
 
 def test_what_the_facts_list_is_there():
-    names = """ndarray zeros ones full zeros_like empty_like rand random_seed shared_constant shared_identity_matrix program_id num_programs
-        program_ndim device_print ds no_reorder affine_range sequential_range static_range dynamic_range fori_loop while_loop load store
-        load_transpose2d copy matmul transpose sum max min mean prod var all softmax rms_norm dropout where broadcast_to expand_dims
-        gather_flattened tile_size is_hbm is_sbuf is_psum is_on_chip sbuf psum hbm private_hbm shared_hbm NKIObject bypass average prelu
-        bool_ int8 int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 tfloat32 float8_e4m3 float8_e4m3fn float8_e5m2 float8_e8m0fnu
-        float8_e5m2_x4 float8_e4m3fn_x4 float4_e2m1fn_x4""".split()
+    names = """ndarray zeros ones full zeros_like empty_like rand random_seed shared_constant
+        shared_identity_matrix program_id num_programs program_ndim device_print ds no_reorder
+        affine_range sequential_range static_range dynamic_range fori_loop while_loop load store
+        load_transpose2d copy matmul transpose sum max min mean prod var all softmax rms_norm
+        dropout where broadcast_to expand_dims gather_flattened tile_size is_hbm is_sbuf is_psum
+        is_on_chip sbuf psum hbm private_hbm shared_hbm NKIObject bypass average prelu bool_ int8
+        int16 int32 uint8 uint16 uint32 float16 bfloat16 float32 tfloat32 float8_e4m3 float8_e4m3fn
+        float8_e5m2 float8_e8m0fnu float8_e5m2_x4 float8_e4m3fn_x4 float4_e2m1fn_x4""".split()
     assert [name for name in (*names, *operators.BINARY, *operators.UNARY) if not hasattr(nl, name)] == []
 
 
@@ -320,14 +359,20 @@ def test_what_the_facts_list_is_there():
 
 def test_annotations_are_only_that(rng):
     @nki.jit
-    def kernel(a: nt.tensor[4, 6], b: nt.mutable_tensor, c: nt.tensor | None = None, d: nt.tensor(3) = None) -> nt.tensor:
+    def kernel(
+        a: nt.tensor[4, 6], b: nt.mutable_tensor, c: nt.tensor | None = None, d: nt.tensor(3) = None
+    ) -> nt.tensor:
         nl.store(b, nl.load(a))
         return b
 
     a, b = numbers(rng, (5, 7)), np.zeros((5, 7), F32)
     kernel(a, b)
     np.testing.assert_array_equal(b, a)
-    assert repr(nt.tensor[4, 6]) == "nt.tensor[4, 6]" and nt.tensor[3].shape == (3,) and nt.tensor().shape is None
+    assert (
+        repr(nt.tensor[4, 6]) == "nt.tensor[4, 6]"
+        and nt.tensor[3].shape == (3,)
+        and nt.tensor().shape is None
+    )
     assert python_typing.get_type_hints(kernel.func)["a"].shape == (4, 6)
 
 

@@ -1,4 +1,6 @@
-"""nki.language: reductions, softmax, norms, products: what of shapes, dtypes and axes test_language.py leaves."""
+"""nki.language: reductions, softmax, norms, products: what of shapes, dtypes and axes test_language.py
+leaves.
+"""
 
 import itertools
 
@@ -48,14 +50,19 @@ def test_any_free_extents(rng, axes, keepdims, name):
 def test_dtypes_of_reductions(rng, dtype, name, buffer):
     x = numbers(rng, (16, 12), dtype, 0, 20)
     function = getattr(nl, name)
-    got, wide = (computed(lambda t, kw=kw: function(t, 1, **kw), x, buffer=buffer) for kw in ({}, {"dtype": nl.float32}))
+    got, wide = (
+        computed(lambda t, kw=kw: function(t, 1, **kw), x, buffer=buffer)
+        for kw in ({}, {"dtype": nl.float32})
+    )
     whole = np.dtype(dtype).kind in "iu"
     assert got.dtype == (F32 if whole and name in ("mean", "var") else dtype) and wide.dtype == F32
     wanted = getattr(np, name)(x.astype(np.float64), axis=1)[:, None]
     np.testing.assert_allclose(wide, wanted, rtol=2e-6)
     if whole and name == "sum":
         wanted = np.clip(wanted, np.iinfo(dtype).min, np.iinfo(dtype).max)
-    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol={BF16: 2.0**-8, F16: 2.0**-11}.get(dtype, 1e-6))
+    np.testing.assert_allclose(
+        got.astype(np.float64), wanted, rtol={BF16: 2.0**-8, F16: 2.0**-11}.get(dtype, 1e-6)
+    )
 
 
 def test_all_of_several(rng):
@@ -81,7 +88,9 @@ def test_softmax_along_any(rng, axis, dtype, buffer):
     x = x.astype(np.float64)
     e = np.exp(x - x.max(axis, keepdims=True))
     wanted = e / e.sum(axis, keepdims=True)
-    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=4e-6 if dtype == F32 else 2.0**-8, atol=1e-9)
+    np.testing.assert_allclose(
+        got.astype(np.float64), wanted, rtol=4e-6 if dtype == F32 else 2.0**-8, atol=1e-9
+    )
 
 
 def test_softmax_takes_four_instructions(rng):
@@ -108,7 +117,9 @@ def test_rms_norm(rng, rows, dtype):
     assert got.dtype == dtype
     x, w = x.astype(np.float64), (1 if rows == "none" else w.astype(np.float64))
     wanted = x / np.sqrt(np.square(x).mean(1, keepdims=True) + 0.1) * w
-    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=4e-6 if dtype == F32 else 2.0**-8, atol=1e-6)
+    np.testing.assert_allclose(
+        got.astype(np.float64), wanted, rtol=4e-6 if dtype == F32 else 2.0**-8, atol=1e-6
+    )
 
 
 def test_rms_norm_of_padded_rows(rng):

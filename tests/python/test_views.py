@@ -50,7 +50,9 @@ def refused(array, on_chip, view, rule="view"):
 
 
 def random_key(rng, shape, on_chip):
-    """A key for t[...], and the same for NumPy with the chip's rules: partitions stay, a view on chip has two extents."""
+    """A key for t[...], and the same for NumPy with the chip's rules: partitions stay, a view on chip has two
+    extents.
+    """
     key, numpys = [], []
     for dim, extent in enumerate(shape):
         kind = rng.choice(["int", "slice", "step", "ds", "all", "negative"])
@@ -78,7 +80,10 @@ def random_key(rng, shape, on_chip):
     if rng.integers(3) == 0:  # an Ellipsis for some of them
         key[cut:], numpys[cut:] = [...], [...]
     # A new extent, behind the partitions. Where too few extents stay, the chip has put in one of its own.
-    if rng.integers(3) == 0 and keyed(np.empty(shape), tuple(numpys), on_chip).ndim == np.empty(shape)[tuple(numpys)].ndim:
+    if (
+        rng.integers(3) == 0
+        and keyed(np.empty(shape), tuple(numpys), on_chip).ndim == np.empty(shape)[tuple(numpys)].ndim
+    ):
         at = int(rng.integers(1, len(key) + 1))
         key.insert(at, None)
         numpys.insert(at, None)
@@ -145,7 +150,15 @@ def test_views_of_views(rng, on_chip):
 
 @pytest.mark.parametrize(
     "key",
-    [(slice(0, 17), 0), (0, 13), (0, slice(5, 5)), (0, slice(3, 13)), (0, 0, 0), (..., ...), (0, slice(8, 2))],
+    [
+        (slice(0, 17), 0),
+        (0, 13),
+        (0, slice(5, 5)),
+        (0, slice(3, 13)),
+        (0, 0, 0),
+        (..., ...),
+        (0, slice(8, 2)),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("on_chip", ON_CHIP)
@@ -184,7 +197,18 @@ class Pair:
             self.move()
 
     def move(self):
-        kinds = ["slice", "permute", "broadcast", "expand", "squeeze", "select", "split", "flatten", "reshape", "view"]
+        kinds = [
+            "slice",
+            "permute",
+            "broadcast",
+            "expand",
+            "squeeze",
+            "select",
+            "split",
+            "flatten",
+            "reshape",
+            "view",
+        ]
         getattr(self, "_" + str(self.rng.choice(kinds)))()
 
     def _step(self, method, *args, array):
@@ -202,7 +226,9 @@ class Pair:
         start = int(self.rng.integers(0, extent))
         end = int(self.rng.integers(start + 1, extent + 1))
         step = 1 if self.on_chip and d == 0 else int(self.rng.integers(1, 3))
-        self._step("slice", d, start, end, step, array=self.array[(slice(None),) * d + (slice(start, end, step),)])
+        self._step(
+            "slice", d, start, end, step, array=self.array[(slice(None),) * d + (slice(start, end, step),)]
+        )
 
     def _permute(self):
         first = [0] if self.on_chip else []
@@ -260,7 +286,11 @@ class Pair:
             self._step(method, *(args if method == "flatten_dims" else (array.shape,)), array=array)
 
     def _view(self):
-        if self.array.strides[-1] == self.array.itemsize and self.array.itemsize > 1 and self.array.shape[-1] > 1:
+        if (
+            self.array.strides[-1] == self.array.itemsize
+            and self.array.itemsize > 1
+            and self.array.shape[-1] > 1
+        ):
             self._step("view", nl.uint8, array=self.array.view(np.uint8))
 
     def apply(self, t):
@@ -445,9 +475,14 @@ def test_rows_by_index(rng, how):
         index = tile(rows)
         gathered = nl.ndarray((16, 6), nl.float32, nl.sbuf)
         pattern = [[6, 16], [1, 6]]
-        nisa.dma_copy(gathered, a.ap(pattern, vector_offset=index) if how == "ap" else a.vector_select(0, index))
+        nisa.dma_copy(
+            gathered, a.ap(pattern, vector_offset=index) if how == "ap" else a.vector_select(0, index)
+        )
         spread = nl.zeros(a.shape, nl.float32, nl.shared_hbm)
-        nisa.dma_copy(spread.ap(pattern, vector_offset=index) if how == "ap" else spread.vector_select(0, index), gathered)
+        nisa.dma_copy(
+            spread.ap(pattern, vector_offset=index) if how == "ap" else spread.vector_select(0, index),
+            gathered,
+        )
         return out_of(gathered), spread
 
     gathered, spread = kernel(a, rows)
@@ -476,7 +511,9 @@ def test_both_offsets():
         kernel(np.zeros((8, 6), F32), np.zeros((4, 1), np.int32))
 
 
-@pytest.mark.parametrize("pattern", [[[24, 9], [1, 2]], [[24, 8], [1, 25]], [[12, 8], [1, 2]], [[24, 8, 1]], []], ids=str)
+@pytest.mark.parametrize(
+    "pattern", [[[24, 9], [1, 2]], [[24, 8], [1, 25]], [[12, 8], [1, 2]], [[24, 8, 1]], []], ids=str
+)
 def test_patterns_that_leave_the_storage(pattern):
     with pytest.raises(KernelError, match=r"\["):
         read(np.zeros((8, 24), F32), True, lambda t: t.ap(pattern))

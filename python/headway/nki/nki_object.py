@@ -8,7 +8,9 @@ import typing
 
 
 class _Fields(type):
-    """NKI's front end takes fields that a call leaves out as absent, dataclasses' too, where Python's would refuse the call."""
+    """NKI's front end takes fields that a call leaves out as absent, dataclasses' too, where Python's would
+    refuse the call.
+    """
 
     def __call__(cls, *args, **kwargs):
         if dataclasses.is_dataclass(cls) and "__init__" in cls.__dict__:
@@ -16,16 +18,20 @@ class _Fields(type):
             code = cls.__init__.__code__
             if code.co_varnames[1 : code.co_argcount] != tuple(field.name for field in given):
                 given = []  # a constructor of its own
-            for field in given[len(args):]:
-                if field.name not in kwargs and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            for field in given[len(args) :]:
+                if (
+                    field.name not in kwargs
+                    and field.default is dataclasses.MISSING
+                    and field.default_factory is dataclasses.MISSING
+                ):
                     kwargs[field.name] = None
         return super().__call__(*args, **kwargs)
 
 
 class NKIObject(metaclass=_Fields):
-    """Like a dataclass: fields are the class's annotations, in order, base classes first; the constructor takes them by position or
-    keyword, with class attributes as defaults, and then calls ``__post_init__``. Fields that are left out are absent. A class may have
-    its own ``__init__`` instead, or be a dataclass.
+    """Like a dataclass: fields are the class's annotations, in order, base classes first; the constructor
+    takes them by position or keyword, with class attributes as defaults, and then calls ``__post_init__``.
+    Fields that are left out are absent. A class may have its own ``__init__`` instead, or be a dataclass.
     """
 
     def __init__(self, *args, **kwargs):
@@ -55,8 +61,10 @@ class NKIObject(metaclass=_Fields):
         fields: list[str] = []
         for base in reversed(cls.__mro__):
             for name, annotation in base.__dict__.get("__annotations__", {}).items():
-                of_class = typing.get_origin(annotation) is typing.ClassVar or annotation is typing.ClassVar or (
-                    isinstance(annotation, str) and "ClassVar" in annotation.split("[")[0]
+                of_class = (
+                    typing.get_origin(annotation) is typing.ClassVar
+                    or annotation is typing.ClassVar
+                    or (isinstance(annotation, str) and "ClassVar" in annotation.split("[")[0])
                 )
                 if name not in fields and not of_class:
                     fields.append(name)

@@ -1,23 +1,82 @@
-"""``nl.add``, ``nl.exp`` ...: names of operations, which instructions take as ``op``, and which are functions on tensors themselves."""
+"""``nl.add``, ``nl.exp`` ...: names of operations, which instructions take as ``op``, and which are functions
+on tensors themselves.
+"""
 
 from __future__ import annotations
 
 # Binary operators of the arithmetic units; unary ones; functions of the Scalar engine's tables.
 BINARY = (
-    "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "fmod", "abs_max", "abs_min",
-    "equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or", "logical_xor",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
-)  # fmt: skip
-UNARY = ("invert", "logical_not", "abs", "square", "relu", "rsqrt", "reciprocal", "negative", "sign", "sqrt", "exp", "log", "sin", "cos",
-         "tan", "tanh", "arctan", "ceil", "floor", "trunc", "sigmoid", "silu", "silu_dx", "gelu", "gelu_dx", "gelu_apprx_tanh",
-         "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx", "mish", "softplus", "erf", "erf_dx", "prelu", "copy")
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "power",
+    "mod",
+    "fmod",
+    "abs_max",
+    "abs_min",
+    "equal",
+    "not_equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "left_shift",
+    "right_shift",
+)
+UNARY = (
+    "invert",
+    "logical_not",
+    "abs",
+    "square",
+    "relu",
+    "rsqrt",
+    "reciprocal",
+    "negative",
+    "sign",
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "arctan",
+    "ceil",
+    "floor",
+    "trunc",
+    "sigmoid",
+    "silu",
+    "silu_dx",
+    "gelu",
+    "gelu_dx",
+    "gelu_apprx_tanh",
+    "gelu_apprx_sigmoid",
+    "gelu_apprx_sigmoid_dx",
+    "mish",
+    "softplus",
+    "erf",
+    "erf_dx",
+    "prelu",
+    "copy",
+)
 OTHER = ("bypass", "average")
 
 _BY_NAME: dict[str, Operator] = {}
 
 
 class Operator:
-    """An operation. ``name`` is what instructions look at; calling it applies the function of that name in nki.language."""
+    """An operation. ``name`` is what instructions look at; calling it applies the function of that name in
+    nki.language.
+    """
 
     __slots__ = ("name", "function", "__weakref__")
 

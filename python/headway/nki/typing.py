@@ -1,5 +1,6 @@
-"""Annotations of kernels' parameters: ``nt.tensor``, ``nt.tensor[128, 512]``, ``nt.mutable_tensor``. They say what is meant; nothing
-depends on them."""
+"""Annotations of kernels' parameters: ``nt.tensor``, ``nt.tensor[128, 512]``, ``nt.mutable_tensor``. They say
+what is meant; nothing depends on them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""nki.compiler: options for the vendor's compiler. There is none here: what only steers it has no effect; what would need it says so."""
+"""nki.compiler: options for the vendor's compiler. There is none here: what only steers it has no effect;
+what would need it says so.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,15 @@ def __getattr__(name: str):
         raise AttributeError(name)
 
     def needs_the_compiler(*_args, **_kwargs):
-        raise Unsupported(f"nki.compiler.{name} needs the vendor's compiler; Headway executes and times what kernels record")
+        raise Unsupported(
+            f"nki.compiler.{name} needs the vendor's compiler; Headway executes and times what kernels record"
+        )
 
     needs_the_compiler.__name__ = name
     return needs_the_compiler
 
 
-# `from nki.compiler import ncc_driver` means the module, which __getattr__ would be asked for before it is looked for.
+# `from nki.compiler import ncc_driver` means the module; __getattr__ would be asked for it before it is
+# looked for.
 for _name in ("backends", "driver", "frontend", "kernel_builder", "ncc_driver", "target"):
     importlib.import_module(f"{__name__}.{_name}")

@@ -1,4 +1,6 @@
-"""nki.compiler.frontend: the vendor's front ends. They exist as names; kernels run as ordinary Python here."""
+"""nki.compiler.frontend: the vendor's front ends. They exist as names; kernels run as ordinary Python
+here.
+"""
 
 from headway.nki.errors import Unsupported
 

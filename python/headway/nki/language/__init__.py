@@ -1,7 +1,17 @@
 """nki.language: tensors, loops, functions on tiles, and the names that instructions take."""
 
 from headway.nki import operators as _operators
-from headway.nki.buffers import hbm, is_hbm, is_on_chip, is_psum, is_sbuf, private_hbm, psum, sbuf, shared_hbm  # noqa: F401
+from headway.nki.buffers import (  # noqa: F401
+    hbm,
+    is_hbm,
+    is_on_chip,
+    is_psum,
+    is_sbuf,
+    private_hbm,
+    psum,
+    sbuf,
+    shared_hbm,
+)
 from headway.nki.dtypes import (  # noqa: F401
     bfloat16,
     bool_,
@@ -55,7 +65,17 @@ from headway.nki.language.memory import (  # noqa: F401
     zeros,
     zeros_like,
 )
-from headway.nki.language.reductions import all, max, mean, min, prod, rms_norm, softmax, sum, var  # noqa: F401
+from headway.nki.language.reductions import (  # noqa: F401
+    all,
+    max,
+    mean,
+    min,
+    prod,
+    rms_norm,
+    softmax,
+    sum,
+    var,
+)
 from headway.nki.language.spmd import num_programs, program_id, program_ndim, tile_size  # noqa: F401
 from headway.nki.nki_object import NKIObject  # noqa: F401
 from headway.nki.tensor import NkiTensor, VirtualRegister  # noqa: F401

@@ -1,7 +1,8 @@
 """Python's operators on tensors: ``a + b``, ``-a``, ``a > 0.5``, ``a += b``.
 
-``a + b`` is nl.add(a, b), a new tile. ``a += b`` writes to a, as in NumPy: tiles are memory, and in a register loop a new tile each
-round would not be what the next round reads. ``==`` and ``!=`` compare tensors as Python objects; nl.equal compares elements.
+``a + b`` is nl.add(a, b), a new tile. ``a += b`` writes to a, as in NumPy: tiles are memory, and in a
+register loop a new tile each round would not be what the next round reads. ``==`` and ``!=`` compare tensors
+as Python objects; nl.equal compares elements.
 """
 
 from __future__ import annotations
@@ -9,8 +10,19 @@ from __future__ import annotations
 from headway.nki import isa, operators
 from headway.nki.language.math import Tensor, binary, is_number
 
-_OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "mod": "mod", "pow": "power", "and": "bitwise_and",
-              "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}  # fmt: skip
+_OPERATORS = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "mod": "mod",
+    "pow": "power",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+}
 _COMPARISONS = {"gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal"}
 
 
@@ -35,7 +47,9 @@ def _in_place(op: str):
             return NotImplemented
         if op == "divide":
             if isinstance(other, Tensor):
-                return binary("multiply", self, operators.operator_named("reciprocal")(other, "float32"), out=self)
+                return binary(
+                    "multiply", self, operators.operator_named("reciprocal")(other, "float32"), out=self
+                )
             return binary("multiply", self, 1.0 / float(other), out=self)
         if op == "mod":
             isa.tensor_copy(self, operators.operator_named("mod")(self, other, "float32"))
@@ -46,7 +60,10 @@ def _in_place(op: str):
 
 
 def _no_array(self, *_args, **_kwargs):
-    raise TypeError("a tensor has no values while the kernel is recorded; NumPy can't take it. nl.device_print shows them [tensor-values]")
+    raise TypeError(
+        "a tensor has no values while the kernel is recorded; NumPy can't take it. nl.device_print shows "
+        "them [tensor-values]"
+    )
 
 
 def _assigned(self, key, value):
@@ -54,7 +71,8 @@ def _assigned(self, key, value):
     if isinstance(value, Tensor) and value.same_view(self[key]):
         return
     raise TypeError(
-        "t[...] = value: tensors are written by instructions; say nisa.tensor_copy(t[...], value), nisa.memset(t[...], value) for a "
+        "t[...] = value: tensors are written by instructions; say nisa.tensor_copy(t[...], value), "
+        "nisa.memset(t[...], value) for a "
         "number, or nl.store for HBM [assignment]"
     )
 

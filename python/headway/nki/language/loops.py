@@ -17,18 +17,25 @@ Register = _chip.Register
 def _range(start, stop, step) -> range:
     for bound in (start, stop, step):
         if isinstance(bound, Register):
-            raise TypeError("a loop that unrolls has bounds that are known when the kernel is recorded; with a register it is "
-                            "nl.fori_loop or nl.dynamic_range [register-control-flow]")  # fmt: skip
+            raise TypeError(
+                "a loop that unrolls has bounds that are known when the kernel is recorded; with a "
+                "register it is "
+                "nl.fori_loop or nl.dynamic_range [register-control-flow]"
+            )
     return range(int(start)) if stop is None else range(int(start), int(stop), int(step))
 
 
 def affine_range(start, stop=None, step=1):
-    """range(start, stop, step), or range(start): unrolled. Says that rounds don't depend on each other, of which nothing is made."""
+    """range(start, stop, step), or range(start): unrolled. Says that rounds don't depend on each other, of
+    which nothing is made.
+    """
     return _range(start, stop, step)
 
 
 def sequential_range(start, stop=None, step=1):
-    """range(start, stop, step), or range(start): unrolled. Says that rounds depend on each other, of which nothing is made."""
+    """range(start, stop, step), or range(start): unrolled. Says that rounds depend on each other, of which
+    nothing is made.
+    """
     return _range(start, stop, step)
 
 
@@ -38,14 +45,17 @@ def static_range(start, stop=None, step=1):
 
 
 class _Body:
-    """with _Body(): a register loop's body is being recorded. Left by break, return or an exception, the loop stays open in
-    ``Session.open_loops``, and the call is refused.
+    """with _Body(): a register loop's body is being recorded. Left by break, return or an exception, the loop
+    stays open in ``Session.open_loops``, and the call is refused.
     """
 
     def __enter__(self):
         self._session = session()
         if self._session.memo.get("no_reorder"):
-            raise KernelError("a register loop inside nl.no_reorder: its rounds can't be put in order one by one [no-reorder]")
+            raise KernelError(
+                "a register loop inside nl.no_reorder: its rounds can't be put in order one by one "
+                "[no-reorder]"
+            )
         self._session.open_loops.append(self._session.caller())
 
     def __exit__(self, kind, value, traceback):
@@ -56,13 +66,16 @@ class _Body:
 
 def _check_step(step) -> int:
     if isinstance(step, Register) or int(step) < 1:
-        raise InputError(f"a register loop's step is a positive number that is known when the kernel is recorded, not {step!r}")
+        raise InputError(
+            "a register loop's step is a positive number that is known when the kernel is recorded, "
+            f"not {step!r}"
+        )
     return int(step)
 
 
 def dynamic_range(start, stop=None, step=1):
-    """A loop of the hardware: ``for i in nl.dynamic_range(0, n, 4)``; bounds are numbers or registers, ``i`` is a register that can't
-    be written. The body is recorded once, so it can't be left by ``break``.
+    """A loop of the hardware: ``for i in nl.dynamic_range(0, n, 4)``; bounds are numbers or registers, ``i``
+    is a register that can't be written. The body is recorded once, so it can't be left by ``break``.
     """
     if stop is None:
         start, stop = 0, start
@@ -76,20 +89,24 @@ def dynamic_range(start, stop=None, step=1):
 def fori_loop(lower, upper, body_fun, step=1) -> None:
     """body_fun(i) for i from lower up to upper: a loop of the hardware, whose body is recorded once.
 
-    ``lower`` and ``upper`` are numbers or registers, ``step`` a number above 0. ``i`` is a register that can't be written; body_fun
-    returns None: what it keeps lies in tensors.
+    ``lower`` and ``upper`` are numbers or registers, ``step`` a number above 0. ``i`` is a register that
+    can't be written; body_fun returns None: what it keeps lies in tensors.
     """
     with _Body():
         i = session().trace.register(frozen=True)
         _record(_FORI_BEGIN, None, None, i, lower, upper, _check_step(step))
         result = body_fun(i)
         if result is not None:
-            raise KernelError(f"the body of a fori_loop returns None, not {type(result).__name__}: its state lies in tensors [loop-body]")
+            raise KernelError(
+                f"the body of a fori_loop returns None, not {type(result).__name__}: its state lies "
+                "in tensors [loop-body]"
+            )
         _record(_FORI_END, None, None)
 
 
 def while_loop(init_reg, body_fun):
-    """body_fun(r) -> register, again and again while the register isn't 0: a loop of the hardware, whose body is recorded once.
+    """body_fun(r) -> register, again and again while the register isn't 0: a loop of the hardware, whose body
+    is recorded once.
 
     The register that body_fun returns is the next round's. Returns the register, which is 0 after the loop.
     """
@@ -99,13 +116,17 @@ def while_loop(init_reg, body_fun):
         _record(_WHILE_BEGIN, None, None, init_reg)
         result = body_fun(init_reg)
         if not isinstance(result, Register):
-            raise KernelError(f"the body of a while_loop returns a register, not {type(result).__name__} [loop-body]")
+            raise KernelError(
+                f"the body of a while_loop returns a register, not {type(result).__name__} [loop-body]"
+            )
         _record(_WHILE_END, None, None, result)
     return init_reg
 
 
 class _NoReorder:
-    """with nl.no_reorder(): each instruction recorded inside waits for the one before it. Nothing for register loops."""
+    """with nl.no_reorder(): each instruction recorded inside waits for the one before it. Nothing for
+    register loops.
+    """
 
     def __init__(self):
         self._from: list[tuple] = []

@@ -1,8 +1,9 @@
-"""Functions of elements: tiles in, a new tile in SBUF out. Each records the instructions that compute it on the hardware.
+"""Functions of elements: tiles in, a new tile in SBUF out. Each records the instructions that compute it on
+the hardware.
 
-What all of them share: tiles lie in SBUF or PSUM (on GpSimd only SBUF), [P, ...] with up to 128 partitions; ``dtype`` is the result's
-type. Arithmetic is float32's, converted to the result's type at the end; int32 and uint32 tiles are added, subtracted and multiplied
-exactly, modulo 2^32.
+What all of them share: tiles lie in SBUF or PSUM (on GpSimd only SBUF), [P, ...] with up to 128 partitions;
+``dtype`` is the result's type. Arithmetic is float32's, converted to the result's type at the end; int32 and
+uint32 tiles are added, subtracted and multiplied exactly, modulo 2^32.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from headway.nki.language.memory import copy as _copy
 from headway.nki.language.memory import ndarray
 
 Tensor = _chip.Tensor
-FLOATS = frozenset(("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"))
+FLOATS = frozenset(
+    ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+)
 
 
 def promoted(a, b) -> dtypes.DType:
-    """The type of a result of elements of two types: float before int; of two 16-bit floats float32; fp8 gives way; the wider integer."""
+    """The type of a result of elements of two types: float before int; of two 16-bit floats float32; fp8
+    gives way; the wider integer.
+    """
     a, b = dtypes.dtype_of(a), dtypes.dtype_of(b)
     if a is b:
         return a
@@ -46,7 +51,9 @@ def promoted(a, b) -> dtypes.DType:
 
 def is_number(value) -> bool:
     """A number that is known while the kernel is recorded: Python's or NumPy's."""
-    return isinstance(value, _numbers.Real) or (hasattr(value, "__float__") and getattr(value, "shape", None) == ())
+    return isinstance(value, _numbers.Real) or (
+        hasattr(value, "__float__") and getattr(value, "shape", None) == ()
+    )
 
 
 def tile_like(x, dtype=None, name: str = "this function"):
@@ -57,7 +64,9 @@ def tile_like(x, dtype=None, name: str = "this function"):
 
 
 def floating(x, dtype=None) -> dtypes.DType:
-    """The result's type of a function whose values are no whole numbers: ``dtype``, or x's, or float32 for integers."""
+    """The result's type of a function whose values are no whole numbers: ``dtype``, or x's, or float32 for
+    integers.
+    """
     if dtype is not None:
         return dtypes.dtype_of(dtype)
     return x.dtype if x.dtype.name in FLOATS else dtypes.float32
@@ -90,7 +99,8 @@ def _paired(x, y):
         if x.size == y.size and x.shape[0] == y.shape[0]:
             return x, y
         raise KernelError(
-            f"tiles of shapes {x.shape} and {y.shape} don't go together: an engine's operands have the same partitions, and as many "
+            f"tiles of shapes {x.shape} and {y.shape} don't go together: an engine's operands have "
+            "the same partitions, and as many "
             "elements in each; nl.broadcast_to repeats partitions [shape]"
         )
     for dim in range(1, x.ndim):
@@ -100,22 +110,29 @@ def _paired(x, y):
             elif y.shape[dim] == 1:
                 y = y.broadcast(dim, x.shape[dim])
             else:
-                raise KernelError(f"tiles of shapes {x.shape} and {y.shape} don't go together: extent {dim} differs [shape]")
+                raise KernelError(
+                    f"tiles of shapes {x.shape} and {y.shape} don't go together: extent {dim} differs [shape]"
+                )
     return x, y
 
 
 def binary(op: str, x, y, dtype=None, out=None):
-    """out = x op y; at least one of them a tile, the other a tile, a column [P, 1] or a number. Without ``out`` a new tile.
+    """out = x op y; at least one of them a tile, the other a tile, a column [P, 1] or a number. Without
+    ``out`` a new tile.
 
-    Two tiles: tensor_tensor. A tile and a column or number: tensor_scalar. The instruction takes one operand from PSUM at most: of
-    two, the second is copied to SBUF first.
+    Two tiles: tensor_tensor. A tile and a column or number: tensor_scalar. The instruction takes one operand
+    from PSUM at most: of two, the second is copied to SBUF first.
     """
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         kind = dtype if dtype is not None else dtypes.bool_ if op in _TRUTH else promoted(x.dtype, y.dtype)
         on_bits = op in _BITWISE
         if op != "power":
             # Exact integer arithmetic is tensor_tensor's; a column would be converted to float32.
-            exact = op in ("add", "subtract", "multiply") and x.dtype.name == y.dtype.name and x.dtype.name in ("int32", "uint32")
+            exact = (
+                op in ("add", "subtract", "multiply")
+                and x.dtype.name == y.dtype.name
+                and x.dtype.name in ("int32", "uint32")
+            )
             for tile, column, reverse in ((x, y, False), (y, x, True)):
                 if _is_column(column, tile) and not exact:
                     out = out if out is not None else tile_like(tile, kind)
@@ -129,10 +146,15 @@ def binary(op: str, x, y, dtype=None, out=None):
         return out
     tile, number, reverse = (x, y, False) if isinstance(x, Tensor) else (y, x, True)
     if not isinstance(tile, Tensor) or not is_number(number):
-        raise TypeError(f"nl.{op} wants two tensors, or a tensor and a number, not {type(x).__name__} and {type(y).__name__}")
+        raise TypeError(
+            f"nl.{op} wants two tensors, or a tensor and a number, not {type(x).__name__} and "
+            f"{type(y).__name__}"
+        )
     if out is None:
         kind = dtype if dtype is not None else dtypes.bool_ if op in _TRUTH else tile.dtype
-        whole = isinstance(number, _numbers.Integral) or getattr(getattr(number, "dtype", None), "kind", "") in ("i", "u", "b")
+        whole = isinstance(number, _numbers.Integral) or getattr(
+            getattr(number, "dtype", None), "kind", ""
+        ) in ("i", "u", "b")
         if dtype is None and not whole and tile.dtype.name not in FLOATS and op not in _TRUTH:
             kind = dtypes.float32
         out = tile_like(tile, kind)
@@ -146,12 +168,30 @@ def binary(op: str, x, y, dtype=None, out=None):
     return out
 
 
-_SHOWN = {"add": "x + y", "subtract": "x - y", "multiply": "x * y", "maximum": "the larger of x and y", "minimum": "the smaller of x and y",
-          "power": "x to the power of y", "abs_max": "that of x and y whose magnitude is larger, with its sign (NeuronCore-v4)",
-          "abs_min": "that of x and y whose magnitude is smaller, with its sign (NeuronCore-v4)", "bitwise_and": "x & y",
-          "bitwise_or": "x | y", "bitwise_xor": "x ^ y", "left_shift": "x << y", "right_shift": "x >> y, without sign",
-          "equal": "x == y", "not_equal": "x != y", "greater": "x > y", "greater_equal": "x >= y", "less": "x < y", "less_equal": "x <= y",
-          "logical_and": "x and y", "logical_or": "x or y", "logical_xor": "x or y, not both"}  # fmt: skip
+_SHOWN = {
+    "add": "x + y",
+    "subtract": "x - y",
+    "multiply": "x * y",
+    "maximum": "the larger of x and y",
+    "minimum": "the smaller of x and y",
+    "power": "x to the power of y",
+    "abs_max": "that of x and y whose magnitude is larger, with its sign (NeuronCore-v4)",
+    "abs_min": "that of x and y whose magnitude is smaller, with its sign (NeuronCore-v4)",
+    "bitwise_and": "x & y",
+    "bitwise_or": "x | y",
+    "bitwise_xor": "x ^ y",
+    "left_shift": "x << y",
+    "right_shift": "x >> y, without sign",
+    "equal": "x == y",
+    "not_equal": "x != y",
+    "greater": "x > y",
+    "greater_equal": "x >= y",
+    "less": "x < y",
+    "less_equal": "x <= y",
+    "logical_and": "x and y",
+    "logical_or": "x or y",
+    "logical_xor": "x or y, not both",
+}
 
 
 def _binary_function(op: str):
@@ -159,24 +199,31 @@ def _binary_function(op: str):
         return binary(op, x, y, dtype)
 
     function.__name__ = function.__qualname__ = op
-    of_what = "1 or 0, as bool" if op in _TRUTH else "integers" if op in _BITWISE else "x's and y's type, promoted"
+    of_what = (
+        "1 or 0, as bool" if op in _TRUTH else "integers" if op in _BITWISE else "x's and y's type, promoted"
+    )
     where = "GpSimd" if op == "power" else "Vector"
     function.__doc__ = (
         f"{_SHOWN[op]}, element by element ({where}).\n\n"
-        "x and y are tiles with the same partitions and elements; one may be a column [P, 1], have free extents of 1, or be a number.\n"
+        "x and y are tiles with the same partitions and elements; one may be a column [P, 1], have "
+        "free extents of 1, or be a number.\n"
         f"Without dtype the result is of {of_what}."
     )
     return function
 
 
 def divide(x, y, dtype=None):
-    """x / y: x times the reciprocal of y (Vector), as the arithmetic units have no division. Two roundings of float32 instead of one.
+    """x / y: x times the reciprocal of y (Vector), as the arithmetic units have no division. Two roundings of
+    float32 instead of one.
 
     x and y as for nl.add. Without dtype the result has the promoted type, float32 for integers.
     """
     if not isinstance(y, Tensor):
         if not isinstance(x, Tensor) or not is_number(y):
-            raise TypeError(f"nl.divide wants two tensors, or a tensor and a number, not {type(x).__name__} and {type(y).__name__}")
+            raise TypeError(
+                f"nl.divide wants two tensors, or a tensor and a number, not {type(x).__name__} and "
+                f"{type(y).__name__}"
+            )
         if float(y) == 0:
             raise KernelError("nl.divide by the number 0 [division]")
         return binary("multiply", x, 1.0 / float(y), floating(x, dtype))
@@ -198,17 +245,26 @@ def _remainder_type(x, y, dtype):
 
 
 def mod(x, y, dtype=None):
-    """x - y floor(x / y): the sign is y's. For quotients up to 2^24; exact where y's multiples up to x are float32 numbers."""
+    """x - y floor(x / y): the sign is y's. For quotients up to 2^24; exact where y's multiples up to x are
+    float32 numbers.
+    """
     rest = _multiple_taken(x, y, floor)
     # The quotient came by way of a reciprocal and may be one off: then the rest is below 0, or not below y.
     signed = binary("multiply", rest, y, dtypes.float32)
-    rest = binary("add", rest, binary("multiply", binary("less", signed, 0.0, dtypes.float32), y, dtypes.float32), dtypes.float32)
+    rest = binary(
+        "add",
+        rest,
+        binary("multiply", binary("less", signed, 0.0, dtypes.float32), y, dtypes.float32),
+        dtypes.float32,
+    )
     high = binary("greater_equal", _magnitude(rest), _magnitude(y), dtypes.float32)
     return binary("subtract", rest, binary("multiply", high, y, dtypes.float32), _remainder_type(x, y, dtype))
 
 
 def fmod(x, y, dtype=None):
-    """x - y trunc(x / y): the sign is x's. For quotients up to 2^24; exact where y's multiples up to x are float32 numbers."""
+    """x - y trunc(x / y): the sign is x's. For quotients up to 2^24; exact where y's multiples up to x are
+    float32 numbers.
+    """
     rest = mod(_magnitude(x), _magnitude(y), dtypes.float32)
     if isinstance(x, Tensor):
         return binary("multiply", rest, _signs(x), _remainder_type(x, y, dtype))
@@ -223,16 +279,31 @@ def _multiple_taken(x, y, rounding):
 # --- One operand ---
 
 _ACTIVATIONS = {
-    "exp": "e to the power of x", "log": "the natural logarithm of x, for 2^-64 to 2^64",
-    "sqrt": "the square root of x, for 2^-116 to 2^118", "tanh": "the hyperbolic tangent of x",
-    "arctan": "the arc tangent of x, for -pi/2 to pi/2", "sigmoid": "1 / (1 + exp(-x))", "silu": "x sigmoid(x)",
-    "silu_dx": "the derivative of silu", "gelu": "x times the normal distribution's integral up to x", "gelu_dx": "the derivative of gelu",
-    "gelu_apprx_tanh": "gelu by its approximation with tanh", "gelu_apprx_sigmoid": "gelu by x sigmoid(1.702 x)",
-    "gelu_apprx_sigmoid_dx": "the derivative of gelu_apprx_sigmoid", "mish": "x tanh(softplus(x))", "softplus": "log(1 + exp(x))",
-    "erf": "the error function of x", "erf_dx": "the derivative of erf",
-}  # fmt: skip
+    "exp": "e to the power of x",
+    "log": "the natural logarithm of x, for 2^-64 to 2^64",
+    "sqrt": "the square root of x, for 2^-116 to 2^118",
+    "tanh": "the hyperbolic tangent of x",
+    "arctan": "the arc tangent of x, for -pi/2 to pi/2",
+    "sigmoid": "1 / (1 + exp(-x))",
+    "silu": "x sigmoid(x)",
+    "silu_dx": "the derivative of silu",
+    "gelu": "x times the normal distribution's integral up to x",
+    "gelu_dx": "the derivative of gelu",
+    "gelu_apprx_tanh": "gelu by its approximation with tanh",
+    "gelu_apprx_sigmoid": "gelu by x sigmoid(1.702 x)",
+    "gelu_apprx_sigmoid_dx": "the derivative of gelu_apprx_sigmoid",
+    "mish": "x tanh(softplus(x))",
+    "softplus": "log(1 + exp(x))",
+    "erf": "the error function of x",
+    "erf_dx": "the derivative of erf",
+}
 # Their values are whole numbers where x's are.
-_WHOLE_ACTIVATIONS = {"abs": "the magnitude of x", "relu": "the larger of x and 0", "sign": "-1, 0 or 1", "square": "x times x"}
+_WHOLE_ACTIVATIONS = {
+    "abs": "the magnitude of x",
+    "relu": "the larger of x and 0",
+    "sign": "-1, 0 or 1",
+    "square": "x times x",
+}
 
 
 def _activated(op: str, x, dtype):
@@ -280,9 +351,13 @@ def reciprocal(x, dtype=None):
 
 
 def rsqrt(x, dtype=None):
-    """1 / sqrt(x), element by element (GpSimd, so x lies in SBUF). Without dtype the result is of x's type, float32 for integers."""
+    """1 / sqrt(x), element by element (GpSimd, so x lies in SBUF). Without dtype the result is of x's type,
+    float32 for integers.
+    """
     if isinstance(x, Tensor) and buffers.is_psum(x.buffer):
-        raise KernelError("nl.rsqrt runs on GpSimd, which doesn't reach PSUM; nl.copy the tile to SBUF first [buffer]")
+        raise KernelError(
+            "nl.rsqrt runs on GpSimd, which doesn't reach PSUM; nl.copy the tile to SBUF first [buffer]"
+        )
     out = tile_like(x, floating(x, dtype) if isinstance(x, Tensor) else dtype, "rsqrt")
     isa.tensor_scalar(out, x, "rsqrt", 0.0, engine=isa.gpsimd_engine)
     return out
@@ -330,7 +405,12 @@ def ceil(x, dtype=None):
     """The smallest whole numbers not below x, for |x| < 2^31 (Vector)."""
     if _is_whole(x):
         return _copy(x, dtype)
-    return binary("multiply", _floored(binary("multiply", x, -1.0, dtypes.float32)), -1.0, dtype if dtype is not None else x.dtype)
+    return binary(
+        "multiply",
+        _floored(binary("multiply", x, -1.0, dtypes.float32)),
+        -1.0,
+        dtype if dtype is not None else x.dtype,
+    )
 
 
 def trunc(x, dtype=None):
@@ -351,8 +431,9 @@ _PI = 3.1415925  # the largest float32 number that isn't above pi
 def _turned(x, shift: float):
     """x + shift brought into [-pi, pi], for |x| up to about 4 10^5.
 
-    Near the ends the number of turns may be rounded the other way, by float32's last bit of x; what lies beyond is cut off. So the
-    error is up to 10^-7 |x| there, as if x were its neighbour, and 3 10^-7 elsewhere.
+    Near the ends the number of turns may be rounded the other way, by float32's last bit of x; what lies
+    beyond is cut off. So the error is up to 10^-7 |x| there, as if x were its neighbour, and 3 10^-7
+    elsewhere.
     """
     turns = ndarray(x.shape, dtypes.int32)
     isa.tensor_scalar(turns, x, "add", shift, op1="multiply", operand1=1.0 / (2 * _math.pi))
@@ -393,20 +474,31 @@ def tan(x, dtype=None):
 def where(condition, x, y, dtype=None):
     """x where condition isn't 0, else y (Vector: tensor_copy_predicated over a copy of y).
 
-    condition is a tile of any type; x and y are tiles of as many partitions and elements, or numbers. Without dtype the result has
-    the type of the tiles among x and y, promoted; of two numbers float32, or int32 where both are whole.
+    condition is a tile of any type; x and y are tiles of as many partitions and elements, or numbers. Without
+    dtype the result has the type of the tiles among x and y, promoted; of two numbers float32, or int32 where
+    both are whole.
     """
     if not isinstance(condition, Tensor):
-        raise TypeError(f"nl.where: the condition is a tensor, not {type(condition).__name__}; of a Python bool, say `x if c else y`")
+        raise TypeError(
+            f"nl.where: the condition is a tensor, not {type(condition).__name__}; of a Python bool, "
+            "say `x if c else y`"
+        )
     if dtype is not None:
         kind = dtypes.dtype_of(dtype)
     elif isinstance(x, Tensor) or isinstance(y, Tensor):
         tiles = [t.dtype for t in (x, y) if isinstance(t, Tensor)]
         kind = promoted(tiles[0], tiles[-1])
-        if any(is_number(n) and not isinstance(n, _numbers.Integral) for n in (x, y)) and kind.name not in FLOATS:
+        if (
+            any(is_number(n) and not isinstance(n, _numbers.Integral) for n in (x, y))
+            and kind.name not in FLOATS
+        ):
             kind = dtypes.float32
     else:
-        kind = dtypes.int32 if isinstance(x, _numbers.Integral) and isinstance(y, _numbers.Integral) else dtypes.float32
+        kind = (
+            dtypes.int32
+            if isinstance(x, _numbers.Integral) and isinstance(y, _numbers.Integral)
+            else dtypes.float32
+        )
     shape = next((t.shape for t in (x, y) if isinstance(t, Tensor)), condition.shape)
     out = ndarray(shape, kind)
     if isinstance(y, Tensor):
@@ -420,7 +512,9 @@ def where(condition, x, y, dtype=None):
         chosen = binary("not_equal", condition, 0.0, dtypes.uint8)
     source = x
     if isinstance(x, Tensor):
-        if x.stored_dtype is not out.stored_dtype or (buffers.is_psum(x.buffer) and buffers.is_psum(chosen.buffer)):
+        if x.stored_dtype is not out.stored_dtype or (
+            buffers.is_psum(x.buffer) and buffers.is_psum(chosen.buffer)
+        ):
             source = _copy(x, kind)
     else:
         source = float(x) if kind.name in FLOATS else int(x)
@@ -432,6 +526,21 @@ for _name in _SHOWN:
     operators.operator_named(_name).function = _binary_function(_name)
 for _name in (*_ACTIVATIONS, *_WHOLE_ACTIVATIONS):
     operators.operator_named(_name).function = _activation_function(_name)
-for _function in (divide, floor, ceil, trunc, mod, fmod, sin, cos, tan, negative, rsqrt, reciprocal, logical_not, invert):
+for _function in (
+    divide,
+    floor,
+    ceil,
+    trunc,
+    mod,
+    fmod,
+    sin,
+    cos,
+    tan,
+    negative,
+    rsqrt,
+    reciprocal,
+    logical_not,
+    invert,
+):
     operators.operator_named(_function.__name__).function = _function
 operators.operator_named("copy").function = _copy

@@ -32,8 +32,8 @@ class ds:
 def ndarray(shape, dtype, buffer=buffers.sbuf, name="", address=None):
     """A new tensor; what is in it is undefined.
 
-    ``shape``: on chip its first extent counts partitions. ``address``: (first partition, byte of each partition), for a place of one's
-    own choice on chip. KernelError where the chip has no room for it.
+    ``shape``: on chip its first extent counts partitions. ``address``: (first partition, byte of each
+    partition), for a place of one's own choice on chip. KernelError where the chip has no room for it.
     """
     return session().declare(shape, dtype, buffer, name, address)
 
@@ -111,18 +111,24 @@ def load(src, dtype=None):
 
 
 def store(dst, value) -> None:
-    """dst (HBM) = value, a tile in SBUF with as many elements, or a number; converted to dst's dtype (DMA)."""
+    """dst (HBM) = value, a tile in SBUF with as many elements, or a number; converted to dst's dtype
+    (DMA).
+    """
     _tensor(dst, "store")
     if not isinstance(value, Tensor):
         fill(dst, value)
         return
     if buffers.is_psum(value.buffer):
-        raise KernelError("nl.store of a tile in PSUM: DMA doesn't reach it; nl.copy it to SBUF first [buffer]")
+        raise KernelError(
+            "nl.store of a tile in PSUM: DMA doesn't reach it; nl.copy it to SBUF first [buffer]"
+        )
     isa.dma_copy(dst, value)
 
 
 def load_transpose2d(src, dtype=None):
-    """A tile [F, P] in SBUF with the transpose of src [P, F] (HBM): dma_transpose, or element by element for 1-byte elements."""
+    """A tile [F, P] in SBUF with the transpose of src [P, F] (HBM): dma_transpose, or element by element for
+    1-byte elements.
+    """
     _tensor(src, "load_transpose2d")
     if src.ndim != 2:
         raise KernelError(f"nl.load_transpose2d transposes 2 extents, src has {src.ndim} [shape]")
@@ -154,7 +160,9 @@ def shared_constant(constant, dtype=None):
     else:
         values = np.asarray(constant)
     if dtype is None:
-        dtype = {"float64": "float32", "int64": "int32", "uint64": "uint32"}.get(values.dtype.name, values.dtype)
+        dtype = {"float64": "float32", "int64": "int32", "uint64": "uint32"}.get(
+            values.dtype.name, values.dtype
+        )
     wanted = dtypes.dtype_of(dtype)
     values = np.ascontiguousarray(values.astype(wanted.dtype))
     s = session()
@@ -162,8 +170,8 @@ def shared_constant(constant, dtype=None):
 
 
 def shared_identity_matrix(n, dtype=dtypes.uint8, dst=None):
-    """The identity [n, n], n up to 128, in SBUF (memset and affine_select, GpSimd). One a dtype and call of the kernel, which nobody
-    should write to; or written to ``dst`` [n, n].
+    """The identity [n, n], n up to 128, in SBUF (memset and affine_select, GpSimd). One a dtype and call of
+    the kernel, which nobody should write to; or written to ``dst`` [n, n].
     """
     s = session()
     wanted = dst.dtype if dst is not None else dtypes.dtype_of(dtype)
@@ -182,7 +190,8 @@ def shared_identity_matrix(n, dtype=dtypes.uint8, dst=None):
 
 
 def rand(shape, dtype=dtypes.float32, buffer=buffers.sbuf, name=""):
-    """A tile of uniform random numbers in [0, 1), multiples of 2^-24 in float32, of 2^-11 in float16, of 2^-8 in bfloat16.
+    """A tile of uniform random numbers in [0, 1), multiples of 2^-24 in float32, of 2^-11 in float16, of 2^-8
+    in bfloat16.
 
     Bits of the Vector engine's generators (nisa.rng), which ``nl.random_seed`` seeds.
     """
@@ -203,7 +212,9 @@ def random_seed(seed) -> None:
 
 
 def dropout(x, rate, dtype=None):
-    """x with elements set to 0 with probability ``rate``, a number or a tile [P, 1]; what stays isn't scaled (Vector)."""
+    """x with elements set to 0 with probability ``rate``, a number or a tile [P, 1]; what stays isn't scaled
+    (Vector).
+    """
     _tensor(x, "dropout")
     tile = ndarray(x.shape, x.dtype)
     isa.dropout(tile, x, rate)
@@ -217,12 +228,20 @@ def expand_dims(x, axis):
 
 
 def broadcast_to(x, shape):
-    """x with extents of 1 repeated. Free extents are repeated by the view; partitions by way of HBM (DMA), into a new tile."""
+    """x with extents of 1 repeated. Free extents are repeated by the view; partitions by way of HBM (DMA),
+    into a new tile.
+    """
     _tensor(x, "broadcast_to")
     shape = tuple(shape)
     on_chip = buffers.is_on_chip(x.buffer)
-    if len(shape) < x.ndim or any(has not in (1, wanted) for has, wanted in zip(reversed(x.shape), reversed(shape)) if len(shape) == x.ndim):
-        raise KernelError(f"nl.broadcast_to: {x.shape} doesn't become {shape}: only extents of 1 are repeated [shape]")
+    if len(shape) < x.ndim or any(
+        has not in (1, wanted)
+        for has, wanted in zip(reversed(x.shape), reversed(shape))
+        if len(shape) == x.ndim
+    ):
+        raise KernelError(
+            f"nl.broadcast_to: {x.shape} doesn't become {shape}: only extents of 1 are repeated [shape]"
+        )
     while x.ndim < len(shape):
         x = x.expand_dim(1 if on_chip else 0)
     if on_chip and x.shape[0] == 1 and shape[0] != 1:
@@ -240,17 +259,21 @@ def broadcast_to(x, shape):
 def gather_flattened(data, indices, axis=0):
     """result[p, i...] = data[p, indices[p, i...]], over the flattened row of data (GpSimd).
 
-    indices are uint32, of data's partitions; the result has their shape and data's dtype. Only axis 0, which means that.
+    indices are uint32, of data's partitions; the result has their shape and data's dtype. Only axis 0, which
+    means that.
     """
     if axis != 0:
-        raise KernelError(f"nl.gather_flattened gathers along axis 0, each partition's row, not {axis} [axis]")
+        raise KernelError(
+            f"nl.gather_flattened gathers along axis 0, each partition's row, not {axis} [axis]"
+        )
     tile = ndarray(indices.shape, data.dtype)
     isa.nc_n_gather(tile, data, indices)
     return tile
 
 
 def device_print(prefix, tensor) -> None:
-    """Prints what a tensor (SBUF, PSUM or HBM) holds at this point, when the kernel has run: ``prefix dtype[shape]`` and the values.
+    """Prints what a tensor (SBUF, PSUM or HBM) holds at this point, when the kernel has run: ``prefix
+    dtype[shape]`` and the values.
 
     In a register loop that is what it held in the last round. Costs a copy to HBM (DMA).
     """

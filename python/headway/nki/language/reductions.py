@@ -19,7 +19,8 @@ def _axes(x, axis) -> list[int]:
     axes = sorted(a + x.ndim if a < 0 else a for a in asked)
     if not axes or axes[0] < 1 or axes[-1] >= x.ndim or len(set(axes)) < len(axes):
         raise KernelError(
-            f"axis {axis} of a tile of {x.ndim} extents: free extents, 1 to {x.ndim - 1}, are reduced; over partitions "
+            f"axis {axis} of a tile of {x.ndim} extents: free extents, 1 to {x.ndim - 1}, are "
+            "reduced; over partitions "
             "nisa.tensor_partition_reduce or a product with ones does it [axis]"
         )
     return axes
@@ -41,7 +42,11 @@ def reduction(op: str, x, axis, dtype=None, keepdims=False, negate=False):
     kept = [d for d in range(1, x.ndim) if d not in axes]
     order = (0, *kept, *axes)
     view = x.permute(order) if order != tuple(range(x.ndim)) else x
-    shape = [1 if d in axes else x.shape[d] for d in range(x.ndim)] if keepdims else [x.shape[0]] + [x.shape[d] for d in kept]
+    shape = (
+        [1 if d in axes else x.shape[d] for d in range(x.ndim)]
+        if keepdims
+        else [x.shape[0]] + [x.shape[d] for d in kept]
+    )
     if len(shape) == 1:
         shape.append(1)
     out = ndarray(tuple(shape), dtype if dtype is not None else x.dtype)
@@ -57,7 +62,8 @@ def sum(x, axis, dtype=None, keepdims=False):
 def max(x, axis, dtype=None, keepdims=False):
     """The largest over free extents.
 
-    ``axis``: one or several of x's extents, not 0. Without ``keepdims`` they go, but for a last [P, 1]; with it they become 1.
+    ``axis``: one or several of x's extents, not 0. Without ``keepdims`` they go, but for a last [P, 1]; with
+    it they become 1.
     """
     return reduction("maximum", x, axis, dtype, keepdims)
 
@@ -79,7 +85,9 @@ def mean(x, axis, dtype=None, keepdims=False):
 
 
 def var(x, axis, dtype=None, keepdims=False):
-    """The variance over free extents (of all elements, not of a sample); without dtype of x's type, float32 for integers."""
+    """The variance over free extents (of all elements, not of a sample); without dtype of x's type, float32
+    for integers.
+    """
     away = binary("subtract", x, mean(x, axis, dtypes.float32, True), dtypes.float32)
     isa.activation(away, _SQUARE, away)
     return mean(away, axis, floating(x, dtype), keepdims)
@@ -87,14 +95,21 @@ def var(x, axis, dtype=None, keepdims=False):
 
 def all(x, axis, dtype=None, keepdims=False):
     """1 where no element over free extents is 0, else 0, as bool where dtype isn't given."""
-    return reduction("minimum", binary("not_equal", x, 0.0, dtypes.float32), axis, dtype if dtype is not None else dtypes.bool_, keepdims)
+    return reduction(
+        "minimum",
+        binary("not_equal", x, 0.0, dtypes.float32),
+        axis,
+        dtype if dtype is not None else dtypes.bool_,
+        keepdims,
+    )
 
 
 def softmax(x, axis=-1, dtype=None, compute_dtype=None):
     """exp(x - max) over its sum, along free extents ``axis``.
 
-    Along all free extents it takes 4 instructions: the maximum (Vector), exp with its sum (Scalar: activation_reduce), the reciprocal
-    and the product (Vector). ``compute_dtype`` is what exp's values are kept in, float32 where not given.
+    Along all free extents it takes 4 instructions: the maximum (Vector), exp with its sum (Scalar:
+    activation_reduce), the reciprocal and the product (Vector). ``compute_dtype`` is what exp's values are
+    kept in, float32 where not given.
     """
     kept = dtypes.float32 if compute_dtype is None else dtypes.dtype_of(compute_dtype)
     raised = ndarray(x.shape, kept)
@@ -118,7 +133,14 @@ def rms_norm(x, w, axis, n=None, epsilon=1e-6, dtype=None):
     isa.activation(squares, _SQUARE, x)
     total = reduction("add", squares, axis, dtypes.float32, True)
     scale = ndarray(total.shape, dtypes.float32)
-    isa.tensor_scalar(scale, total, "multiply", 1.0 / (n if n is not None else _elements_in(x, axis)), op1="add", operand1=float(epsilon))
+    isa.tensor_scalar(
+        scale,
+        total,
+        "multiply",
+        1.0 / (n if n is not None else _elements_in(x, axis)),
+        op1="add",
+        operand1=float(epsilon),
+    )
     isa.activation(scale, _RSQRT, scale)
     if w is None:
         return binary("multiply", x, scale, floating(x, dtype))

@@ -11,7 +11,9 @@ from headway.nki.trace import active, session
 
 def _check_axis(axis) -> None:
     if axis not in (0, None, (0,), [0]):
-        raise KernelError(f"axis {axis} of the grid: it has one, 0, along the cores of the logical core [grid]")
+        raise KernelError(
+            f"axis {axis} of the grid: it has one, 0, along the cores of the logical core [grid]"
+        )
 
 
 def program_id(axis=0) -> int:
