@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 
 #include "base/error.h"
 
@@ -18,13 +17,13 @@ std::string Diagnostic::text() const {
 }
 
 void Diagnostics::report(Diagnostic diagnostic) {
-  if (tolerates(diagnostic.rule)) diagnostic.severity = Severity::warning;
-  const auto same = [&](const Diagnostic& other) {
-    return other.rule == diagnostic.rule && other.where == diagnostic.where &&
-           other.message == diagnostic.message && other.operand == diagnostic.operand &&
-           other.instruction == diagnostic.instruction;
-  };
-  const bool fresh = std::none_of(all_.begin(), all_.end(), same);
+  const bool tolerated = tolerates(diagnostic.rule);
+  if (tolerated) diagnostic.severity = Severity::warning;
+  // Of what is tolerated a line and operand says enough: a kernel that goes on may do it at every byte.
+  const char* end = "\n";
+  std::string key = diagnostic.rule + end + diagnostic.where + end + diagnostic.operand + end + diagnostic.instruction;
+  if (!tolerated || diagnostic.where.empty()) key += end + diagnostic.message;
+  const bool fresh = said_.insert(std::move(key)).second;
   if (fresh) all_.push_back(diagnostic);
   if (diagnostic.severity == Severity::warning) return;
   if (fresh) ++errors_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ class Diagnostics {
   Mode mode_;
   std::set<std::string> tolerated_;
   std::vector<Diagnostic> all_;
+  std::unordered_set<std::string> said_;  // what tells reports from each other
   std::size_t errors_ = 0;
 };
 
