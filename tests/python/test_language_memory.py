@@ -7,7 +7,7 @@ import typing as python_typing
 import ml_dtypes
 import numpy as np
 import pytest
-from isa_kernels import BF16, F32, numbers, tile
+from isa_kernels import BF16, E5M2, F16, F32, numbers, tile
 
 import headway.nki as nki
 import headway.nki.isa as nisa
@@ -113,6 +113,56 @@ def test_broadcast_to(rng, buffer):
     rows, more = call(kernel, a)
     np.testing.assert_array_equal(rows, np.broadcast_to(a, (7, 6)))
     np.testing.assert_array_equal(more, np.broadcast_to(a, (7, 3, 6)))
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, F16, E5M2, np.int32, np.uint8], ids=str)
+@pytest.mark.parametrize("columns", [1, 512, 1300])
+@pytest.mark.parametrize("platform", ["trn1", "trn2"])
+def test_broadcast_of_partitions(rng, dtype, columns, platform):
+    """Bit for bit, whichever way it takes; float32 isn't rounded on its way through the Tensor engine."""
+    a = numbers(rng, (1, 2, columns), dtype, -3e4, 3e4)
+    if np.dtype(dtype).kind not in "iu":
+        a[0, 0, 0], a[0, 1, 0] = np.inf, 1e-5
+
+    @nki.jit(platform_target=platform)
+    def kernel(a):
+        return kept(nl.broadcast_to(tile(a), (100, 2, columns)))
+
+    got = kernel(a)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got, np.broadcast_to(a, got.shape))
+
+
+def test_broadcast_of_any_row(rng):
+    a = numbers(rng, (40, 6, 8))
+
+    def kernel(a):
+        t = tile(a)
+        where = nisa.register_alloc(2)
+        return (
+            kept(nl.broadcast_to(t[5:6], (9, 6, 8))),
+            kept(nl.broadcast_to(t[0:1, 1:4, ::2], (9, 3, 4))),
+            kept(nl.broadcast_to(t[0:1, where], (9, 8))),
+            kept(nl.broadcast_to(t[32:33].permute((0, 2, 1)), (9, 8, 6))),
+            kept(nl.broadcast_to(t[0:1, 5:], (9, 1, 8))),
+        )
+
+    got = call(kernel, a)
+    wanted = a[5:6], a[0:1, 1:4, ::2], a[0:1, 2], a[32:33].transpose(0, 2, 1), a[0:1, 5:]
+    for one, other in zip(got, wanted):
+        np.testing.assert_array_equal(one, np.broadcast_to(other, one.shape))
+
+
+def test_broadcast_of_partitions_takes_the_tensor_engine(rng):
+    def kernel(a, dtype):
+        t = tile(a)
+        return kept(nl.broadcast_to(t if dtype is None else t.view(dtype), (128, 1024))[:, 0:1])
+
+    profile = nki.profile(nki.jit(kernel))
+    row = numbers(rng, (1, 1024))
+    floats, integers = profile(row, None).text(), profile(row, nl.int32).text()
+    assert "2 transfers" in floats and "tensor " in floats  # the argument and the result
+    assert "4 transfers" in integers and "tensor " not in integers
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (4,), (2, 6), (4, 3, 3)], ids=str)

@@ -227,9 +227,43 @@ def expand_dims(x, axis):
     return x.expand_dim(axis + x.ndim + 1 if axis < 0 else axis)
 
 
+# What the Tensor engine passes on exactly: each element is one product with 1.
+_PRODUCTS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2")
+
+
+def repeated_over_partitions(row, partitions):
+    """A tile [partitions, ...] in SBUF, each of its partitions a copy of ``row`` [1, ...] (SBUF or PSUM).
+
+    Floats in partition 0 by products with ones, as many columns at a time as the Tensor engine moves, and
+    from PSUM to SBUF on Scalar and Vector in turn; anything else by way of HBM (DMA).
+    """
+    tile = ndarray((partitions, *row.shape[1:]), row.dtype)
+    if buffers.is_psum(row.buffer) or not row.is_contiguous():
+        row = copy(row)
+    in_first = row.offset < row.strides[0]
+    if row.stored_dtype.name not in _PRODUCTS or row.is_dynamic or not in_first:
+        through = ndarray(row.shape, row.dtype, buffers.private_hbm)
+        isa.dma_copy(through, row)
+        isa.dma_copy(tile, through.broadcast(0, partitions))
+        return tile
+    spec = session().spec
+    # On NeuronCore-v2 the Scalar engine doesn't copy.
+    engines = (isa.scalar_engine, isa.vector_engine) if spec.generation >= 3 else (isa.vector_engine,)
+    ones = ndarray((1, partitions), row.dtype)
+    isa.memset(ones, 1.0)
+    columns = row.size
+    flat, out = row.reshape((1, columns)), tile.reshape((partitions, columns))
+    for turn, first in enumerate(range(0, columns, spec.moving_columns)):
+        part = slice(first, min(first + spec.moving_columns, columns))
+        product = ndarray((partitions, part.stop - first), dtypes.float32, buffers.psum)
+        isa.nc_matmul(product, ones, flat[:, part])
+        isa.tensor_copy(out[:, part], product, engine=engines[turn % len(engines)])
+    return tile
+
+
 def broadcast_to(x, shape):
-    """x with extents of 1 repeated. Free extents are repeated by the view; partitions by way of HBM (DMA),
-    into a new tile.
+    """x with extents of 1 repeated. Free extents are repeated by the view; partitions into a new tile in SBUF:
+    floats by products with ones (Tensor), anything else by way of HBM (DMA).
     """
     _tensor(x, "broadcast_to")
     shape = tuple(shape)
@@ -245,11 +279,7 @@ def broadcast_to(x, shape):
     while x.ndim < len(shape):
         x = x.expand_dim(1 if on_chip else 0)
     if on_chip and x.shape[0] == 1 and shape[0] != 1:
-        row = ndarray(x.shape, x.dtype, buffers.private_hbm)
-        isa.dma_copy(row, copy(x) if buffers.is_psum(x.buffer) else x)
-        tile = ndarray((shape[0], *x.shape[1:]), x.dtype)
-        isa.dma_copy(tile, row.broadcast(0, shape[0]))
-        x = tile
+        x = repeated_over_partitions(x, shape[0])
     for dim, extent in enumerate(shape):
         if x.shape[dim] != extent:
             x = x.broadcast(dim, extent)
