@@ -13,6 +13,7 @@ from headway.neuronxcc.nki.pieces import pieces, region_in
 from headway.neuronxcc.nki.tile import Choice, Tile, new_tile
 from headway.nki import buffers, dtypes, isa
 from headway.nki.errors import KernelError, Unsupported
+from headway.nki.language.memory import repeated_over_partitions
 from headway.nki.language.math import promoted
 
 FLOATS = ("float32", "tfloat32", "bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
@@ -158,15 +159,13 @@ def in_sbuf(tile: Tile) -> Tile:
 
 
 def over_partitions(tile: Tile, rows: int) -> Tile:
-    """A tile of one partition on so many, by way of HBM; others as they are."""
+    """A tile of one partition on so many; others as they are."""
     if not tile.on_chip or tile.partitions == rows:
         return tile
     if tile.partitions != 1:
         raise KernelError(f"{tile!r} can't be repeated on {rows} partitions [shape]")
-    row = new_tile((tile.size,), tile.dtype, buffers.private_hbm)
-    isa.dma_copy(row.native(), in_sbuf(tile).native())
     many = new_tile((rows, *(tile.shape[1:] or (1,))), tile.dtype, buffers.sbuf)
-    isa.dma_copy(many.native(), row.reshape((1, row.size)).repeated((rows, row.size)).native())
+    many.storage.tensors[0] = repeated_over_partitions(in_sbuf(tile).native().reshape((1, tile.size)), rows)
     return many
 
 
