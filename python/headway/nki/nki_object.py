@@ -7,9 +7,14 @@ import dataclasses
 import typing
 
 
+def _is_attribute(cls: type, name: str) -> bool:
+    """Whether a class has ``name`` as a value: a field without an annotation."""
+    return hasattr(cls, name) and not callable(getattr(cls, name)) and not name.startswith("__")
+
+
 class _Fields(type):
-    """NKI's front end takes fields that a call leaves out as absent, dataclasses' too, where Python's would
-    refuse the call.
+    """NKI's front end takes fields that a call leaves out as absent, and values of the class as fields, of
+    dataclasses too, where Python's would refuse the call.
     """
 
     def __call__(cls, *args, **kwargs):
@@ -25,6 +30,13 @@ class _Fields(type):
                     and field.default_factory is dataclasses.MISSING
                 ):
                     kwargs[field.name] = None
+            if given or not code.co_argcount > 1:
+                known = {field.name for field in given}
+                others = {k: kwargs.pop(k) for k in list(kwargs) if k not in known and _is_attribute(cls, k)}
+                made = super().__call__(*args, **kwargs)
+                for name, value in others.items():
+                    object.__setattr__(made, name, value)
+                return made
         return super().__call__(*args, **kwargs)
 
 
@@ -40,12 +52,12 @@ class NKIObject(metaclass=_Fields):
             raise TypeError(f"{type(self).__name__} takes {len(fields)} fields, {len(args)} were given")
         values = dict(zip(fields, args))
         for name, value in kwargs.items():
-            if name not in fields:
+            if name not in fields and not _is_attribute(type(self), name):
                 raise TypeError(f"{type(self).__name__} has no field '{name}'; there are {', '.join(fields)}")
             if name in values:
                 raise TypeError(f"{type(self).__name__}: field '{name}' was given twice")
             values[name] = value
-        for name in fields:
+        for name in [*fields, *(name for name in values if name not in fields)]:
             if name in values:
                 setattr(self, name, values[name])
             elif hasattr(type(self), name):
