@@ -568,20 +568,12 @@ def test_values_of_a_class_are_fields_without_annotations():
         index = None
         offset = 3
 
-    @dataclasses.dataclass
-    class Own(nl.NKIObject):
-        size: int
-        kind = "a"
-
-        def __init__(self, size):
-            self.size = size
-
     class Plain(nl.NKIObject):
         a: int
         b = 2
 
     assert (Data(index=5).index, Data(index=5).offset, Data().index, Data.index) == (5, 3, None, None)
     assert (Plain(1, b=4).b, Plain(1).b) == (4, 2)
-    for call in (lambda: Data(nothing=1), lambda: Own(1, kind="b"), lambda: Plain(1, nothing=2)):
+    for call in (lambda: Data(nothing=1), lambda: Plain(1, nothing=2)):
         with pytest.raises(TypeError):
             call()
