@@ -208,13 +208,11 @@ std::int32_t Recorder::add_dynamic(const DynamicOffset& offset) {
 }
 
 void Recorder::record(std::unique_ptr<Instruction> instruction, Here here) {
-  instruction->source = source(here);
-  append(std::move(instruction));
+  record(std::move(instruction), source(here));
 }
 
 void Recorder::record(std::unique_ptr<Instruction> instruction, const std::string& file, std::uint32_t line) {
-  instruction->source = source(file, line);
-  append(std::move(instruction));
+  record(std::move(instruction), source(file, line));
 }
 
 void Recorder::record(std::unique_ptr<Instruction> instruction, SourceId source) {
@@ -267,8 +265,6 @@ bool Recorder::retarget(const View& from, const View& to, std::optional<bool> ac
   std::unique_ptr<Instruction>& last = program_.instructions.back();
   if (last->broken) return false;
   std::unique_ptr<Instruction> changed = copy(*last);
-  changed->engine = last->engine;
-  changed->source = last->source;
   Retarget fields(from, to);
   changed->visit(fields);
   if (fields.written != 1 || fields.read != 0) return false;

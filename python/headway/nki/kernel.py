@@ -18,6 +18,7 @@ import numpy as np
 from headway import _chip
 from headway.nki import arrays, buffers, dtypes, target, trace
 from headway.nki.errors import Bug, InputError, KernelError, KernelWarning, Unsupported
+from headway.nki.nki_object import NKIObject
 from headway.nki.tensor import Register, Tensor
 
 # Read before it was written: the elements are NaN or 4, and a warning says so.
@@ -172,9 +173,7 @@ class Recording:
     def _stored(self, given: arrays.Argument) -> np.ndarray:
         if given.host is None:
             raise Unsupported(f"argument '{given.name}' has no data; this kernel can be recorded and timed, not executed")
-        if not self.sessions[0].precise and given.dtype.name in trace._NARROW:
-            return arrays.bytes_of(given.host.astype(np.float32))
-        return arrays.bytes_of(given.host)
+        return arrays.bytes_of(given.host.astype(np.float32) if self._widened(given) else given.host)
 
     def _run(self, keep: bool) -> None:
         launch = self._started()
@@ -321,7 +320,7 @@ def tensors_of(value) -> Iterable[Tensor]:
 
 
 def _holds_arrays(value) -> bool:
-    if not (dataclasses.is_dataclass(value) or type(value).__name__ == "NKIObject" or any(base.__name__ == "NKIObject" for base in type(value).__mro__)):
+    if not (dataclasses.is_dataclass(value) or isinstance(value, NKIObject)):
         return False
     if isinstance(value, type) or not hasattr(value, "__dict__"):
         return False

@@ -123,23 +123,8 @@ class OldKernel(kernels.Kernel):
         return recording
 
 
-class OldProfiled(OldKernel):
+class OldProfiled(profiling.Profiled, OldKernel):
     """A kernel that leaves the profile and the latency of its last call."""
-
-    def __init__(self, function, options=None, **own):
-        if isinstance(function, kernels.Kernel):
-            own = {"grid": function.grid, "platform": function.platform, "schedule": function.schedule, **own}
-            function = function.func
-        super().__init__(function, **own)
-        self.options = options or {}
-        self.profile_result = None
-        self.benchmark_result = None
-
-    def __call__(self, *args, **kwargs):
-        recording = self.record(*args, **kwargs)
-        self.profile_result = recording.profile()
-        self.benchmark_result = profiling.BenchmarkResult(self.profile_result)
-        return recording.execute()
 
 
 def jit(function=None, *, platform_target=None, **_options):
